@@ -1,155 +1,5 @@
-import { randomUUID } from 'node:crypto';
-import type { Disclosure, OperationsFact, RefusalReason } from '../../../events/operations.ts';
-import type { Actor, Content } from '../../../events/record.ts';
-import { BudgetError, DomainError } from '../../base/errors.ts';
-import type { Operations } from './operations-stream.ts';
-
 /**
- * Limits how many events a key may cause in an hour, so that nobody can fill the disk with requests. A key's hour begins
- * with its first event. Each process counts for itself, from zero when it starts.
- */
-const HOUR_MS = 3_600_000;
-
-export class Budget {
-  readonly #eventsAnHour: number;
-  readonly #hours = new Map<string, { readonly since: number; spent: number }>();
-
-  constructor(eventsAnHour: number) {
-    this.#eventsAnHour = eventsAnHour;
-  }
-
-  /**
-   * Takes one event from the key's budget, if any is left.
-   * @param ms monotonic clock
-   */
-  spend(keyId: string, ms: number): boolean {
-    const hour = this.#hours.get(keyId);
-    if (!hour || ms - hour.since >= HOUR_MS) this.#hours.set(keyId, { since: ms, spent: 1 });
-    else if (hour.spent >= this.#eventsAnHour) return false;
-    else hour.spent++;
-    return true;
-  }
-
-  /** Returns events to the budget that were not written. */
-  refund(keyId: string, events: number): void {
-    const hour = this.#hours.get(keyId);
-    if (hour) hour.spent = Math.max(0, hour.spent - events);
-  }
-
-  /** Time until the key's next hour begins, in ms. */
-  renewsIn(keyId: string, ms: number): number {
-    const hour = this.#hours.get(keyId);
-    return hour ? Math.max(0, hour.since + HOUR_MS - ms) : 0;
-  }
-}
-
-/**
- * Writes repeated occurrences once per window of time, with a count. The first occurrence is written at once, so that it
- * is not lost. After that, each window with repetitions ends with their count. Every event is paid for before it is
- * promised, so there are never more events waiting than the budget allows.
- */
-
-/** How often something happened, and when it happened first and last. */
-export interface Tally {
-  readonly count: number;
-  readonly firstAt: string;
-  readonly lastAt: string;
-}
-
-/** What is to be written. */
-export interface Occurrence<T> {
-  /** Occurrences of one kind are counted together. */
-  readonly kind: string;
-  readonly what: T;
-  readonly tally: Tally;
-}
-
-/**
- * `first`: write it now. `counted`: it is part of a count that is due later. `unpaid`: there will be no event for it.
- */
-export type CountedAs = 'first' | 'counted' | 'unpaid';
-
-interface Group<T> {
-  readonly what: T;
-  /** Start of the window, in ms of the monotonic clock. */
-  since: number;
-  /** Paid for, but not yet handed out. */
-  pending: Tally | undefined;
-}
-
-export class Repetitions<T> {
-  readonly #windowMs: (what: T) => number;
-  readonly #groups = new Map<string, Group<T>>();
-
-  constructor(windowMs: (what: T) => number) {
-    this.#windowMs = windowMs;
-  }
-
-  /** @param pay pays for one event; called for the first of its kind and the first repetition in each window */
-  note({ kind, what, tally }: Occurrence<T>, ms: number, pay: () => boolean): CountedAs {
-    const group = this.#groups.get(kind);
-    if (!group?.pending && !pay()) return 'unpaid';
-    if (!group) {
-      this.#groups.set(kind, { what, since: ms, pending: undefined });
-      return 'first';
-    }
-    group.pending = sum(group.pending, tally);
-    return 'counted';
-  }
-
-  /** The counts of all windows that have ended. Kinds without a repetition in their window are forgotten. */
-  due(ms: number): Occurrence<T>[] {
-    return [...this.#groups].flatMap(([kind, group]) => {
-      const { what, pending: tally } = group;
-      if (ms - group.since < this.#windowMs(what)) return [];
-      if (!tally) {
-        this.#groups.delete(kind);
-        return [];
-      }
-      group.since = ms;
-      group.pending = undefined;
-      return [{ kind, what, tally }];
-    });
-  }
-
-  /** All counts, even of windows that have not ended. Forgets everything. */
-  all(): Occurrence<T>[] {
-    const sums = [...this.#groups].flatMap(([kind, { what, pending: tally }]) =>
-      tally ? [{ kind, what, tally }] : [],
-    );
-    this.#groups.clear();
-    return sums;
-  }
-
-  /** Takes back a count that was handed out but could not be written. It is due again after one window. */
-  giveBack({ kind, what, tally }: Occurrence<T>, ms: number): void {
-    const pending = sum(tally, this.#groups.get(kind)?.pending);
-    this.#groups.set(kind, { what, since: ms, pending });
-  }
-
-  /**
-   * Forgets a kind: its next occurrence counts as the first.
-   * @returns how many events of this kind were paid for and will not be written
-   */
-  forget(kind: string): number {
-    const hadSum = this.#groups.get(kind)?.pending !== undefined;
-    this.#groups.delete(kind);
-    return hadSum ? 2 : 1;
-  }
-}
-
-export function once(at: string): Tally {
-  return { count: 1, firstAt: at, lastAt: at };
-}
-
-/** `one` must be the earlier tally. */
-function sum(one: Tally | undefined, two: Tally | undefined): Tally | undefined {
-  if (!one || !two) return one ?? two;
-  return { count: one.count + two.count, firstAt: one.firstAt, lastAt: two.lastAt };
-}
-
-/**
- * Records what the running service does in the stream `operations`.
+ * Records what the running service does in the stream `operations`: once per window of time, and within a budget.
  *
  * - A disclosure is durable before the answer is sent. If it cannot be recorded, it is not made. The exception is a log
  *   that was rolled back: it takes no records at all, but must stay readable so that somebody can find out what it lacks.
@@ -162,11 +12,30 @@ function sum(one: Tally | undefined, two: Tally | undefined): Tally | undefined 
  * Counts that are not yet written are lost when the process is killed: at most one window of repetitions.
  */
 
+import { randomUUID } from 'node:crypto';
+import type { Disclosure, OperationsFact, RefusalReason } from '../../../events/operations.ts';
+import type { Actor, Content } from '../../../events/record.ts';
+import { BudgetError, DomainError } from '../../base/errors.ts';
+import type { Operations } from './operations-stream.ts';
+
+/** Events that a key may cause in an hour. */
+export const EVENTS_AN_HOUR = { EvidenceDisclosed: 600, RequestRefused: 120 } as const;
+
+/** Repetitions of one kind within this time are written as one count. */
+const WINDOW_MS = 60_000;
+
+/** Stands for refusals beyond the budget. It costs no budget, so its windows are longer. */
+const SEVERAL = { reason: 'several' } as const;
+const SEVERAL_WINDOW_MS = 600_000;
+
+/** How often counts that are due are written. */
+const TICK_MS = 1000;
+
 /** An actor who used an API key. */
 export type KeyActor = Extract<Actor, { keyId: string }>;
 
 /** The contents of a refusal, without the count. */
-export interface RefusedRequest {
+interface RefusedRequest {
   readonly operation?: string;
   readonly study?: string;
   readonly reason: RefusalReason;
@@ -185,11 +54,7 @@ export interface DisclosedEvidence {
   readonly sha256?: string;
 }
 
-type Happening =
-  | { readonly type: 'RequestRefused'; readonly actor: KeyActor; readonly details: RefusedRequest }
-  | { readonly type: 'EvidenceDisclosed'; readonly actor: KeyActor; readonly details: DisclosedEvidence };
-
-export interface RecorderParts {
+interface RecorderParts {
   readonly operations: Pick<Operations, 'record'>;
   /** Who runs the service. */
   readonly actor: Actor;
@@ -199,7 +64,7 @@ export interface RecorderParts {
   onFailure(fact: OperationsFact, actor: Actor, error: Error): void;
 }
 
-export interface Clock {
+interface Clock {
   /** The current time, in the format of `at`. */
   at(): string;
   /** Monotonic clock, in ms. */
@@ -207,14 +72,10 @@ export interface Clock {
 }
 
 const SYSTEM_CLOCK: Clock = { at: () => new Date().toISOString(), ms: () => performance.now() };
-const TICK_MS = 1000;
 
-/** Events that a key may cause in an hour. */
-export const EVENTS_AN_HOUR = { EvidenceDisclosed: 600, RequestRefused: 120 } as const;
-/** Stands for refusals beyond the budget. It costs no budget, so its windows are longer. */
-const SEVERAL = { reason: 'several' } as const;
-const WINDOW_MS = 60_000;
-const SEVERAL_WINDOW_MS = 600_000;
+type Happening =
+  | { readonly type: 'RequestRefused'; readonly actor: KeyActor; readonly details: RefusedRequest }
+  | { readonly type: 'EvidenceDisclosed'; readonly actor: KeyActor; readonly details: DisclosedEvidence };
 
 export class Recorder {
   readonly #parts: RecorderParts;
@@ -265,7 +126,7 @@ export class Recorder {
     const { is, occurred, ms } = this.#note({ type: 'EvidenceDisclosed', actor, details });
     const { kind } = occurred;
     const budget = this.#budgets.EvidenceDisclosed;
-    if (is === 'unpaid') throw tooMany(budget.renewsIn(actor.keyId, ms));
+    if (is === 'unpaid') throw tooManyDisclosures(budget.renewsIn(actor.keyId, ms));
     if (is === 'counted') {
       await this.#firsts.get(kind);
       return;
@@ -379,7 +240,7 @@ function factOf({ what, tally }: Occurrence<Happening>): OperationsFact {
     : { type: 'EvidenceDisclosed', data: { ...what.details, ...tally }, sections: {} };
 }
 
-function tooMany(renewsInMs: number): BudgetError {
+function tooManyDisclosures(renewsInMs: number): BudgetError {
   return new BudgetError(
     `This API key has been shown evidence ${EVENTS_AN_HOUR.EvidenceDisclosed} times within an hour, which is the most, since each is recorded (hint: wait ${Math.ceil(renewsInMs / 60_000)} min; participants without generator states, by urn.bg_state=omit, are not counted)`,
     renewsInMs,
@@ -389,4 +250,147 @@ function tooMany(renewsInMs: number): BudgetError {
 /** A log that was rolled back takes no records until somebody recovers it. */
 function isRolledBack(error: unknown): boolean {
   return error instanceof DomainError && error.code === 'rolled-back';
+}
+
+/** How often something happened, and when it happened first and last. */
+interface Tally {
+  readonly count: number;
+  readonly firstAt: string;
+  readonly lastAt: string;
+}
+
+export function once(at: string): Tally {
+  return { count: 1, firstAt: at, lastAt: at };
+}
+
+/** What is to be written. */
+export interface Occurrence<T> {
+  /** Occurrences of one kind are counted together. */
+  readonly kind: string;
+  readonly what: T;
+  readonly tally: Tally;
+}
+
+/**
+ * `first`: write it now. `counted`: it is part of a count that is due later. `unpaid`: there will be no event for it.
+ */
+type CountedAs = 'first' | 'counted' | 'unpaid';
+
+interface Group<T> {
+  readonly what: T;
+  /** Start of the window, in ms of the monotonic clock. */
+  since: number;
+  /** Paid for, but not yet handed out. */
+  pending: Tally | undefined;
+}
+
+/**
+ * Hands out repeated occurrences once per window of time, with a count. The first occurrence is to be written at once, so
+ * that it is not lost. After that, each window with repetitions ends with their count. Every event is paid for before it is
+ * promised, so there are never more events waiting than the budget allows.
+ */
+export class Repetitions<T> {
+  readonly #windowMs: (what: T) => number;
+  readonly #groups = new Map<string, Group<T>>();
+
+  constructor(windowMs: (what: T) => number) {
+    this.#windowMs = windowMs;
+  }
+
+  /** @param pay pays for one event; called for the first of its kind and the first repetition in each window */
+  note({ kind, what, tally }: Occurrence<T>, ms: number, pay: () => boolean): CountedAs {
+    const group = this.#groups.get(kind);
+    if (!group?.pending && !pay()) return 'unpaid';
+    if (!group) {
+      this.#groups.set(kind, { what, since: ms, pending: undefined });
+      return 'first';
+    }
+    group.pending = tallyOfBoth(group.pending, tally);
+    return 'counted';
+  }
+
+  /** The counts of all windows that have ended. Kinds without a repetition in their window are forgotten. */
+  due(ms: number): Occurrence<T>[] {
+    return [...this.#groups].flatMap(([kind, group]) => {
+      const { what, pending: tally } = group;
+      if (ms - group.since < this.#windowMs(what)) return [];
+      if (!tally) {
+        this.#groups.delete(kind);
+        return [];
+      }
+      group.since = ms;
+      group.pending = undefined;
+      return [{ kind, what, tally }];
+    });
+  }
+
+  /** All counts, even of windows that have not ended. Forgets everything. */
+  all(): Occurrence<T>[] {
+    const sums = [...this.#groups].flatMap(([kind, { what, pending: tally }]) =>
+      tally ? [{ kind, what, tally }] : [],
+    );
+    this.#groups.clear();
+    return sums;
+  }
+
+  /** Takes back a count that was handed out but could not be written. It is due again after one window. */
+  giveBack({ kind, what, tally }: Occurrence<T>, ms: number): void {
+    const pending = tallyOfBoth(tally, this.#groups.get(kind)?.pending);
+    this.#groups.set(kind, { what, since: ms, pending });
+  }
+
+  /**
+   * Forgets a kind: its next occurrence counts as the first.
+   * @returns how many events of this kind were paid for and will not be written
+   */
+  forget(kind: string): number {
+    const hadSum = this.#groups.get(kind)?.pending !== undefined;
+    this.#groups.delete(kind);
+    return hadSum ? 2 : 1;
+  }
+}
+
+/** `one` must be the earlier tally. */
+function tallyOfBoth(one: Tally | undefined, two: Tally | undefined): Tally | undefined {
+  if (!one || !two) return one ?? two;
+  return { count: one.count + two.count, firstAt: one.firstAt, lastAt: two.lastAt };
+}
+
+const HOUR_MS = 3_600_000;
+
+/**
+ * Limits how many events a key may cause in an hour, so that nobody can fill the disk with requests. A key's hour begins
+ * with its first event. Each process counts for itself, from zero when it starts.
+ */
+export class Budget {
+  readonly #eventsAnHour: number;
+  readonly #hours = new Map<string, { readonly since: number; spent: number }>();
+
+  constructor(eventsAnHour: number) {
+    this.#eventsAnHour = eventsAnHour;
+  }
+
+  /**
+   * Takes one event from the key's budget, if any is left.
+   * @param ms monotonic clock
+   */
+  spend(keyId: string, ms: number): boolean {
+    const hour = this.#hours.get(keyId);
+    if (!hour || ms - hour.since >= HOUR_MS) this.#hours.set(keyId, { since: ms, spent: 1 });
+    else if (hour.spent >= this.#eventsAnHour) return false;
+    else hour.spent++;
+    return true;
+  }
+
+  /** Returns events to the budget that were not written. */
+  refund(keyId: string, events: number): void {
+    const hour = this.#hours.get(keyId);
+    if (hour) hour.spent = Math.max(0, hour.spent - events);
+  }
+
+  /** Time until the key's next hour begins, in ms. */
+  renewsIn(keyId: string, ms: number): number {
+    const hour = this.#hours.get(keyId);
+    return hour ? Math.max(0, hour.since + HOUR_MS - ms) : 0;
+  }
 }
