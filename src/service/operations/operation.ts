@@ -1,3 +1,8 @@
+/**
+ * What happened besides the allocations, for readers: as JSON, which `GET /operations` and `urn operations --json` show, and
+ * in words, one line each.
+ */
+
 import { z } from 'zod';
 import { LogArrived, LogMoved, LogReopened } from '../../../events/log.ts';
 import {
@@ -13,9 +18,8 @@ import { Actor, type EventOf, type LogEvent } from '../../../events/record.ts';
 import { onOneLine } from '../../base/text.ts';
 import { OPERATIONS } from './operations-stream.ts';
 
-/** What happened besides the allocations, as `GET /operations` and `urn operations --json` show it. */
-
-const COMMON = {
+/** The members that all operations have. */
+const COMMON_MEMBERS = {
   revision: z.int().nonnegative(),
   at: z.string().meta({ description: 'When it was written, in ISO 8601 (UTC)' }),
   actor: Actor.meta({
@@ -25,24 +29,22 @@ const COMMON = {
 };
 
 export const Operation = z.discriminatedUnion('type', [
-  z.strictObject({ ...COMMON, type: z.literal('ServiceStarted'), data: ServiceStarted.data }),
-  z.strictObject({ ...COMMON, type: z.literal('ServiceStopped'), data: ServiceStopped.data }),
-  z.strictObject({ ...COMMON, type: z.literal('RequestRefused'), data: RequestRefused.data }),
-  z.strictObject({ ...COMMON, type: z.literal('EvidenceDisclosed'), data: EvidenceDisclosed.data }),
-  z.strictObject({ ...COMMON, type: z.literal('SessionBegan'), data: SessionBegan.data }),
-  z.strictObject({ ...COMMON, type: z.literal('SessionEnded'), data: SessionEnded.data }),
+  z.strictObject({ ...COMMON_MEMBERS, type: z.literal('ServiceStarted'), data: ServiceStarted.data }),
+  z.strictObject({ ...COMMON_MEMBERS, type: z.literal('ServiceStopped'), data: ServiceStopped.data }),
+  z.strictObject({ ...COMMON_MEMBERS, type: z.literal('RequestRefused'), data: RequestRefused.data }),
+  z.strictObject({ ...COMMON_MEMBERS, type: z.literal('EvidenceDisclosed'), data: EvidenceDisclosed.data }),
+  z.strictObject({ ...COMMON_MEMBERS, type: z.literal('SessionBegan'), data: SessionBegan.data }),
+  z.strictObject({ ...COMMON_MEMBERS, type: z.literal('SessionEnded'), data: SessionEnded.data }),
   // Versions up to 0.3.0 recorded a move of the log in every stream.
-  z.strictObject({ ...COMMON, type: z.literal('LogMoved'), data: LogMoved.data }),
-  z.strictObject({ ...COMMON, type: z.literal('LogReopened'), data: LogReopened.data }),
-  z.strictObject({ ...COMMON, type: z.literal('LogArrived'), data: LogArrived.data }),
+  z.strictObject({ ...COMMON_MEMBERS, type: z.literal('LogMoved'), data: LogMoved.data }),
+  z.strictObject({ ...COMMON_MEMBERS, type: z.literal('LogReopened'), data: LogReopened.data }),
+  z.strictObject({ ...COMMON_MEMBERS, type: z.literal('LogArrived'), data: LogArrived.data }),
 ]);
 
 /** An `Operation`, if the event is of the stream `operations`. */
 export function operationOf({ revision, at, type, actor, data }: LogEvent) {
   return { revision, at, type, actor, data };
 }
-
-/** Describes operations in words, one line each. */
 
 /** Name of the study that an event is about; undefined if there is none, or the event is of another stream. */
 export function studyOf(event: LogEvent): string | undefined {
@@ -67,7 +69,7 @@ function operationText(event: LogEvent): string {
     case 'RequestRefused': {
       const { operation = 'requests', study, reason } = event.data;
       const of = study === undefined ? '' : ` of ${study}`;
-      return `was refused ${operation}${of}: ${WHY[reason]}${timesText(event)}`;
+      return `was refused ${operation}${of}: ${REASON_IN_WORDS[reason]}${timesText(event)}`;
     }
     case 'EvidenceDisclosed':
       return `was shown ${disclosureText(event)} of ${event.data.study}${timesText(event)}`;
@@ -90,7 +92,7 @@ function ranAs({ data }: EventOf<'ServiceStarted'> | EventOf<'ServiceStopped'>):
   return `version ${data.version} on Node ${data.nodeVersion} (run ${data.runId})`;
 }
 
-const WHY: Readonly<Record<RefusalReason, string>> = {
+const REASON_IN_WORDS: Readonly<Record<RefusalReason, string>> = {
   malformed: 'the request is not valid',
   duplicate: 'the participant is assigned already',
   'idempotency-key-reused': 'the Idempotency-Key was used for another request',

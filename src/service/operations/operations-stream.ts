@@ -1,29 +1,13 @@
+/**
+ * Writes to the stream `operations` of an open log: what happened besides the allocations. Each fact stands alone, so
+ * deciding one needs no state.
+ */
+
 import type { OperationsFact } from '../../../events/operations.ts';
 import type { Actor } from '../../../events/record.ts';
 import type { Projection } from '../../../projections/runner.ts';
 import type { Decider } from '../../core/write/decider.ts';
 import { foldedStream, type LogParts, Writer } from '../../core/write/writer.ts';
-
-/** The decider of the stream `operations`: each fact stands alone, so deciding one needs no state. */
-
-/** Nothing is folded from this stream. Its events are read from the store when needed. */
-const noState: Projection<null> = {
-  name: 'no-state',
-  stream: 'operations',
-  initial: () => null,
-  apply: (state) => state,
-};
-
-const operationsDecider: Decider<null, OperationsFact, OperationsFact, null> = {
-  decide: (_, fact) => ({ fact, outcome: null }),
-  mayChange: () => false,
-  evolve: noState.apply,
-  fork: (state) => state,
-  // A service that ends without it looks as if it had crashed.
-  isUrgent: ({ type }) => type === 'ServiceStopped',
-};
-
-/** Writes to the stream `operations` of an open log: what happened besides the allocations. */
 
 export const OPERATIONS = 'operations';
 
@@ -47,3 +31,20 @@ export class Operations {
     return this.#writer.drain();
   }
 }
+
+/** Nothing is folded from this stream. Its events are read from the store when needed. */
+const noState: Projection<null> = {
+  name: 'no-state',
+  stream: 'operations',
+  initial: () => null,
+  apply: (state) => state,
+};
+
+const operationsDecider: Decider<null, OperationsFact, OperationsFact, null> = {
+  decide: (_, fact) => ({ fact, outcome: null }),
+  mayChange: () => false,
+  evolve: noState.apply,
+  fork: (state) => state,
+  // A service that ends without it looks as if it had crashed.
+  isUrgent: ({ type }) => type === 'ServiceStopped',
+};
