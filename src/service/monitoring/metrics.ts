@@ -1,95 +1,14 @@
+/**
+ * Metrics for Prometheus: of the process, of appends, of studies and of requests.
+ *
+ * /metrics needs no key, so no label contains a treatment, a level, a study or a user, and no size of memory is exact. Labels
+ * are few, whatever clients send: even with every route, method and status, /metrics stays below 150 kB.
+ */
+
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { Standing } from '../../core/study/studies.ts';
 import type { WriterHooks } from '../../core/write/writer.ts';
 import { STORE_FAILURES } from '../../store/event-store.ts';
-
-/**
- * Metrics of the process. Sizes are rounded: /metrics needs no key, and memory to the byte would reveal the length of texts
- * that the process handles, such as the names of arms.
- */
-
-const MIB = 1024 * 1024;
-
-export function collectProcessMetrics(registry: Registry): void {
-  collectDefaultMetrics({ register: registry });
-  for (const metric of registry.getMetricsAsArray())
-    if (metric instanceof Gauge && metric.name.endsWith('_bytes')) roundToMib(metric);
-}
-
-function roundToMib(gauge: Gauge): void {
-  const exact = gauge.get.bind(gauge);
-  gauge.get = async () => {
-    const metric = await exact();
-    const values = metric.values.map((one) => ({ ...one, value: Math.round(one.value / MIB) * MIB }));
-    return { ...metric, values };
-  };
-}
-
-/**
- * The metrics of requests. Labels are few, whatever clients send: even with every route, method and status, /metrics stays
- * below 150 kB.
- */
-
-/** @param route the route that served the request; undefined when none did */
-export type RequestObserver = (
-  method: string,
-  route: string | undefined,
-  status: number,
-  seconds: number,
-) => void;
-
-const METHODS = new Set(['GET', 'HEAD', 'POST', 'DELETE']);
-const UNSERVED = { method: 'other', route: 'unknown', status: '4xx' };
-const BUCKETS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5];
-
-interface Observed {
-  readonly labels: Readonly<Record<'method' | 'route' | 'status', string>>;
-  /** Takes 13 lines of /metrics, so refused requests, and those with HEAD, are only counted. */
-  readonly time: Histogram.Internal<string> | undefined;
-  count: number;
-}
-
-export function requestObserver(registry: Registry): RequestObserver {
-  const registers = [registry];
-  const labelNames = ['method', 'route', 'status'];
-  /** By method, route and status. This is a cache: finding a metric by its labels takes longer than adding to it. */
-  const observations = new Map<string, Observed>();
-  const times = new Histogram({
-    name: 'urn_http_request_duration_seconds',
-    help: 'Time to answer a request that was not refused, other than HEAD, by method, route and status',
-    labelNames,
-    buckets: BUCKETS,
-    registers,
-  });
-  new Counter({
-    name: 'urn_http_requests_total',
-    help: 'Requests by method, route and status; those that no route serves share one set of labels',
-    labelNames,
-    registers,
-    collect() {
-      this.reset();
-      for (const { labels, count } of observations.values()) this.inc(labels, count);
-    },
-  });
-  const begin = (method: string, route: string | undefined, status: number): Observed => {
-    const known = METHODS.has(method) ? method : 'other';
-    const labels = route === undefined ? UNSERVED : { method: known, route, status: String(status) };
-    const isTimed = route === undefined || (status < 400 && method !== 'HEAD');
-    return { labels, time: isTimed ? times.labels(labels) : undefined, count: 0 };
-  };
-  return (method, route, status, seconds) => {
-    const key = route === undefined ? '' : `${method} ${route} ${status}`;
-    let observed = observations.get(key);
-    if (!observed) {
-      observed = begin(method, route, status);
-      observations.set(key, observed);
-    }
-    observed.count++;
-    observed.time?.observe(seconds);
-  };
-}
-
-/** Metrics for Prometheus. /metrics needs no key, so no label contains a treatment, a level, a study or a user. */
 
 export interface Metrics {
   readonly registry: Registry;
@@ -100,10 +19,8 @@ export interface Metrics {
   revealUnrecorded(): void;
 }
 
-const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
-
 /** Values of the running service, read when /metrics is. */
-export interface ServiceMeasures {
+interface ServiceMeasures {
   /** How long ago the projections last showed the whole log. */
   lagSeconds(): number;
   /** How many studies are in each state. */
@@ -135,6 +52,29 @@ export function makeMetrics(measured: ServiceMeasures): Metrics {
   };
 }
 
+const MIB = 1024 * 1024;
+
+/**
+ * Metrics of the process. Sizes are rounded: memory to the byte would reveal the length of texts that the process handles,
+ * such as the names of arms.
+ */
+export function collectProcessMetrics(registry: Registry): void {
+  collectDefaultMetrics({ register: registry });
+  for (const metric of registry.getMetricsAsArray())
+    if (metric instanceof Gauge && metric.name.endsWith('_bytes')) roundToMib(metric);
+}
+
+function roundToMib(gauge: Gauge): void {
+  const exact = gauge.get.bind(gauge);
+  gauge.get = async () => {
+    const metric = await exact();
+    const values = metric.values.map((one) => ({ ...one, value: Math.round(one.value / MIB) * MIB }));
+    return { ...metric, values };
+  };
+}
+
+const APPEND_SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+
 /** Counts and times the appends of the writers. */
 function makeWriterHooks(registers: Registry[]): WriterHooks {
   const events = new Counter({
@@ -150,7 +90,7 @@ function makeWriterHooks(registers: Registry[]): WriterHooks {
   const appends = new Histogram({
     name: 'urn_append_duration_seconds',
     help: 'Time until the log acknowledged an append (a batch of events of one study)',
-    buckets: SECONDS,
+    buckets: APPEND_SECONDS,
     registers,
   });
   const conflicts = new Counter({
@@ -201,4 +141,67 @@ function registerGauges(registers: Registry[], { lagSeconds, studies }: ServiceM
       for (const [state, count] of studies()) this.set({ state }, count);
     },
   });
+}
+
+/** @param route the route that served the request; undefined when none did */
+export type RequestObserver = (
+  method: string,
+  route: string | undefined,
+  status: number,
+  seconds: number,
+) => void;
+
+/** Every other method counts as `other`. */
+const COUNTED_METHODS = new Set(['GET', 'HEAD', 'POST', 'DELETE']);
+/** All requests that no route serves share these labels. */
+const UNSERVED = { method: 'other', route: 'unknown', status: '4xx' };
+const REQUEST_SECONDS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5];
+
+/** Requests with the same labels. */
+interface Observed {
+  readonly labels: Readonly<Record<'method' | 'route' | 'status', string>>;
+  /** Takes 13 lines of /metrics, so refused requests, and those with HEAD, are only counted. */
+  readonly time: Histogram.Internal<string> | undefined;
+  count: number;
+}
+
+/** @returns what is to be called with each request that was answered */
+export function requestObserver(registry: Registry): RequestObserver {
+  const registers = [registry];
+  const labelNames = ['method', 'route', 'status'];
+  /** By method, route and status. This is a cache: finding a metric by its labels takes longer than adding to it. */
+  const observations = new Map<string, Observed>();
+  const times = new Histogram({
+    name: 'urn_http_request_duration_seconds',
+    help: 'Time to answer a request that was not refused, other than HEAD, by method, route and status',
+    labelNames,
+    buckets: REQUEST_SECONDS,
+    registers,
+  });
+  new Counter({
+    name: 'urn_http_requests_total',
+    help: 'Requests by method, route and status; those that no route serves share one set of labels',
+    labelNames,
+    registers,
+    collect() {
+      this.reset();
+      for (const { labels, count } of observations.values()) this.inc(labels, count);
+    },
+  });
+  const begin = (method: string, route: string | undefined, status: number): Observed => {
+    const known = COUNTED_METHODS.has(method) ? method : 'other';
+    const labels = route === undefined ? UNSERVED : { method: known, route, status: String(status) };
+    const isTimed = route === undefined || (status < 400 && method !== 'HEAD');
+    return { labels, time: isTimed ? times.labels(labels) : undefined, count: 0 };
+  };
+  return (method, route, status, seconds) => {
+    const key = route === undefined ? '' : `${method} ${route} ${status}`;
+    let observed = observations.get(key);
+    if (!observed) {
+      observed = begin(method, route, status);
+      observations.set(key, observed);
+    }
+    observed.count++;
+    observed.time?.observe(seconds);
+  };
 }

@@ -1,3 +1,11 @@
+/**
+ * Opens a log: puts its parts together. The service and most commands work on what this returns.
+ *
+ * The order in which a log comes to life: its store is opened, its identity is read (or a new log begins), the stream `log` is
+ * folded, and then, with `rebuild` or `read`, what else is needed. Until that has compared the log with what it signed last,
+ * the write gate is closed.
+ */
+
 import { existsSync } from 'node:fs';
 import type { Actor } from '../../../events/record.ts';
 import { access } from '../../../projections/access.ts';
@@ -31,24 +39,17 @@ import { Operations } from '../operations/operations-stream.ts';
 import { type OpenStore, openStore } from './open-store.ts';
 import { NoLogError, type StoreSettings } from './store-location.ts';
 
-/** Notices when a log that took no participants may take them again, after a move or a recovery by another process. */
-
-const REOPENING: ReadonlySet<string> = new Set(['LogArrived', 'LogReopened', 'LogRecovered']);
-
-/** @returns a function that stops this */
-function followReopening(runner: Runner, onReopened: () => void): () => void {
-  return runner.listen(LOG_STREAM, ({ type }) => {
-    if (REOPENING.has(type)) setImmediate(onReopened);
-  });
-}
-
-/** Opens a log: puts its parts together. */
-
 export interface LogSettings extends StoreSettings {
   /** Name for a new log. */
   readonly logName?: string | undefined;
   /** Whether the log may be opened without its signing key: then nothing can be written to it. */
   readonly mayLackKey?: boolean | undefined;
+}
+
+export interface LogHooks extends RunnerHooks, WriterHooks, CodeBreakHooks, Pick<Beginning, 'onBegun'> {
+  onKeyLost?(error: Error): void;
+  /** The log continues after a move or a recovery. */
+  onReopened?(): void;
 }
 
 export interface OpenLog {
@@ -90,12 +91,6 @@ export interface OpenLog {
   close(): Promise<void>;
 }
 
-export interface LogHooks extends RunnerHooks, WriterHooks, CodeBreakHooks, Pick<Beginning, 'onBegun'> {
-  onKeyLost?(error: Error): void;
-  /** The log continues after a move or a recovery. */
-  onReopened?(): void;
-}
-
 /**
  * Opens the log, or begins one unless the settings say that it must exist. Only the stream `log` is folded, and nothing
  * may be written before `rebuild` or `read`.
@@ -111,6 +106,7 @@ export async function openLog(settings: LogSettings, actor: Actor, hooks: LogHoo
   }
 }
 
+/** @throws what `openLog` throws */
 async function openIn(
   { store, verify, keyring, lastCheckpointsFile, pendingFile }: OpenStore,
   settings: LogSettings,
@@ -163,6 +159,15 @@ async function openIn(
   };
 }
 
+/** The data folder still shows that its store was emptied or replaced. */
+function refuseNewLog(lastCheckpointsFile: string | undefined): void {
+  if (lastCheckpointsFile === undefined || !existsSync(lastCheckpointsFile)) return;
+  throw new DomainError(
+    'identity',
+    `there is no log in this store, but ${lastCheckpointsFile} says what an earlier log here signed, so no new log is begun in its place (hint: restore the store, or name the right one with --store and --stream-prefix; for a new log, use another --data folder)`,
+  );
+}
+
 /** What folds the log, what signs for it, and the gate that both go through. */
 async function guardedLog(store: EventStore, identity: LogIdentity, keyring: Keyring, hooks: LogHooks) {
   const projections = [logHistory, studyState, access, endedSessions];
@@ -193,11 +198,15 @@ async function guardedLog(store: EventStore, identity: LogIdentity, keyring: Key
   return { runner, ledger, gate, key };
 }
 
-/** The data folder still shows that its store was emptied or replaced. */
-function refuseNewLog(lastCheckpointsFile: string | undefined): void {
-  if (lastCheckpointsFile === undefined || !existsSync(lastCheckpointsFile)) return;
-  throw new DomainError(
-    'identity',
-    `there is no log in this store, but ${lastCheckpointsFile} says what an earlier log here signed, so no new log is begun in its place (hint: restore the store, or name the right one with --store and --stream-prefix; for a new log, use another --data folder)`,
-  );
+/** After one of these, a log that took no records takes them again. */
+const REOPENING: ReadonlySet<string> = new Set(['LogArrived', 'LogReopened', 'LogRecovered']);
+
+/**
+ * Notices when a log that took no participants may take them again, after a move or a recovery by another process.
+ * @returns a function that stops this
+ */
+function followReopening(runner: Runner, onReopened: () => void): () => void {
+  return runner.listen(LOG_STREAM, ({ type }) => {
+    if (REOPENING.has(type)) setImmediate(onReopened);
+  });
 }
