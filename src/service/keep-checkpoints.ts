@@ -1,43 +1,77 @@
+/**
+ * Saves the newest checkpoint of every stream that has grown, at most once a second. They go to two places: the file in which
+ * the log keeps what it signed last, which the next start on this machine compares with, and a witness's file, which keeps all
+ * of them for somebody else.
+ */
+
 import { appendFile } from 'node:fs/promises';
 import type { Ledger, SignedCheckpoint } from '../core/log/ledger.ts';
 import type { Logger } from './monitoring/logger.ts';
 import type { OpenLog } from './open/open-log.ts';
 
-/**
- * Collects the newest checkpoint of every stream that has grown, at most once a second. They go to two places: a witness's
- * file, which keeps all of them for somebody else, and the file in which the log saves what it signed last.
- */
+/** Begins with it. Each keeper must be stopped when the service stops. */
+export function keepCheckpoints(
+  log: OpenLog,
+  witness: string | undefined,
+  logger: Logger,
+): CheckpointKeeper[] {
+  const { ledger, lastCheckpoints } = log;
+  logFirstCheckpoints(log, logger);
+  void ledger.warmUp();
+  const keep = (what: string, write: ConstructorParameters<typeof CheckpointKeeper>[1]) =>
+    new CheckpointKeeper(ledger, write, (error) =>
+      logger.error({ why: error.message }, `${what} cannot be written; trying again every second`),
+    );
+  return [
+    ...(lastCheckpoints
+      ? [keep('the file of last checkpoints', (checkpoints) => lastCheckpoints.keep(checkpoints))]
+      : []),
+    ...(witness === undefined ? [] : [keep("the witness's file", appendTo(witness))]),
+  ];
+}
+
+/** Logs the first checkpoint of each study that has no participants yet. Later checkpoints prove less. */
+function logFirstCheckpoints({ studies, ledger }: OpenLog, logger: Logger): void {
+  for (const { stream, registered } of studies.list())
+    if (ledger.tree(stream).size === 1 && ledger.maySign(stream))
+      logger.info(
+        { study: registered.configuration.name, checkpoint: ledger.checkpoint(stream, 1).note },
+        'first checkpoint of a study: archive it outside this machine before the first participant',
+      );
+}
 
 const INTERVAL_MS = 1000;
 
+/** Writes checkpoints to one of the two places. */
 type Write = (checkpoints: readonly SignedCheckpoint[]) => Promise<void>;
 
-export class Collector {
+/** Gives what is new to one `write`, one writing at a time. */
+export class CheckpointKeeper {
   readonly #ledger: Ledger;
   readonly #write: Write;
   readonly #onError: (error: Error) => void;
   /** Size of the last written checkpoint, by stream. */
   readonly #written = new Map<string, number>();
   readonly #timer: NodeJS.Timeout;
-  #collecting = Promise.resolve();
+  #keeping = Promise.resolve();
 
   /** @param onError called each time writing fails; the same checkpoints are tried again a second later */
   constructor(ledger: Ledger, write: Write, onError: (error: Error) => void) {
     this.#ledger = ledger;
     this.#write = write;
     this.#onError = onError;
-    this.#timer = setInterval(() => this.#collect(), INTERVAL_MS).unref();
-    this.#collect();
+    this.#timer = setInterval(() => this.#keepNew(), INTERVAL_MS).unref();
+    this.#keepNew();
   }
 
   /** Stops the timer and writes what is new. Resolves when that is done. */
   stop(): Promise<void> {
     clearInterval(this.#timer);
-    return this.#collect();
+    return this.#keepNew();
   }
 
-  #collect(): Promise<void> {
-    this.#collecting = this.#collecting.then(async () => {
+  #keepNew(): Promise<void> {
+    this.#keeping = this.#keeping.then(async () => {
       const grown = this.#ledger
         .streams()
         .filter((stream) => this.#ledger.tree(stream).size > (this.#written.get(stream) ?? 0))
@@ -52,7 +86,7 @@ export class Collector {
         this.#onError(error as Error);
       }
     });
-    return this.#collecting;
+    return this.#keeping;
   }
 }
 
@@ -60,32 +94,4 @@ export class Collector {
 export function appendTo(file: string): Write {
   return (checkpoints) =>
     appendFile(file, checkpoints.map(({ note }) => `${note}\n`).join(''), { mode: 0o600 });
-}
-
-/** Collects the newest checkpoints in two files: one for the next start on this machine to compare with, and the witness's. */
-
-export function startCollectors(log: OpenLog, witness: string | undefined, logger: Logger): Collector[] {
-  const { ledger, lastCheckpoints } = log;
-  logFirstCheckpoints(log, logger);
-  void ledger.warmUp();
-  const collect = (what: string, write: ConstructorParameters<typeof Collector>[1]) =>
-    new Collector(ledger, write, (error) =>
-      logger.error({ why: error.message }, `${what} cannot be written; trying again every second`),
-    );
-  return [
-    ...(lastCheckpoints
-      ? [collect('the file of last checkpoints', (checkpoints) => lastCheckpoints.keep(checkpoints))]
-      : []),
-    ...(witness === undefined ? [] : [collect("the witness's file", appendTo(witness))]),
-  ];
-}
-
-/** Logs the first checkpoint of each study that has no participants yet. Later checkpoints prove less. */
-function logFirstCheckpoints({ studies, ledger }: OpenLog, logger: Logger): void {
-  for (const { stream, registered } of studies.list())
-    if (ledger.tree(stream).size === 1 && ledger.maySign(stream))
-      logger.info(
-        { study: registered.configuration.name, checkpoint: ledger.checkpoint(stream, 1).note },
-        'first checkpoint of a study: archive it outside this machine before the first participant',
-      );
 }

@@ -1,3 +1,9 @@
+/**
+ * The running service: it listens, reads its log, registers the studies of its file, answers, and drains when stopped.
+ *
+ * `startService` is the whole start. `StartingService` has its steps, in order, and what a stop undoes.
+ */
+
 import type { Registry } from 'prom-client';
 import type { Actor } from '../../events/record.ts';
 import type { ConfiguredStudy } from '../core/configuration/study.ts';
@@ -14,7 +20,7 @@ import { type DatetimeFormat, StudyViews } from './http/request/study-view.ts';
 import { ChangeStreams } from './http/routes/changes.ts';
 import { countStates } from './http/routes/probes.ts';
 import { HttpServer, type Listening, type MetricsServer, refusedConnections } from './http/server.ts';
-import { type Collector, startCollectors } from './keep-checkpoints.ts';
+import { type CheckpointKeeper, keepCheckpoints } from './keep-checkpoints.ts';
 import {
   logEndOfBands,
   logForgotten,
@@ -37,47 +43,6 @@ import type { RelaySettings } from './relay/settings.ts';
 import { type SessionSecret, sessionKeyInFile, sessionKeyInMemory } from './session/session-key.ts';
 import { Sessions } from './session/sessions.ts';
 
-/** The relay inside a service, if there is one. If it fails, the service continues without it and the feed lags. */
-
-class Feed {
-  readonly #settings: RelaySettings | undefined;
-  readonly #logger: Logger;
-  #relay: Relay | undefined;
-
-  constructor(settings: RelaySettings | undefined, logger: Logger) {
-    this.#settings = settings;
-    this.#logger = logger;
-  }
-
-  async start(log: OpenLog, actor: Actor, metrics: Registry): Promise<void> {
-    if (!this.#settings) return;
-    // The Kafka client takes long to load, and most services do not need it.
-    const { makeRelay } = await import('./relay/relay.ts');
-    const relay = await makeRelay(log, this.#settings, actor, this.#logger);
-    this.#relay = relay;
-    registerRelay(metrics, () => relay.status());
-    this.publish(log);
-  }
-
-  /** Starts publishing. Called again after the log was reopened. */
-  publish(log: OpenLog): void {
-    this.#relay
-      ?.run(log.gate.refusal(LOG_STREAM, 'sign'))
-      .catch((error: Error) => this.#logger.error({ why: error.message }, 'the feed has stopped'));
-  }
-
-  /** Must be called when a record of the stream was folded. */
-  noticed(stream: string): void {
-    this.#relay?.folded(stream);
-  }
-
-  async stop(): Promise<void> {
-    await this.#relay?.stop();
-  }
-}
-
-/** The running service: it listens, reads its log, registers the studies of its file, answers, and drains when stopped. */
-
 export interface ServiceSettings extends LogSettings, Listening {
   readonly studies: readonly ConfiguredStudy[];
   readonly datetimeFormat: DatetimeFormat;
@@ -89,7 +54,7 @@ export interface ServiceSettings extends LogSettings, Listening {
   /** Serves /metrics on a port of its own. */
   readonly serveMetrics?: ((registry: Registry) => Promise<MetricsServer>) | undefined;
   readonly version: string;
-  /** The file in which checkpoints are collected for the witness. */
+  /** The file in which checkpoints are kept for the witness. */
   readonly witness: string | undefined;
   /** If given, the service also publishes the log to Kafka. */
   readonly relay: RelaySettings | undefined;
@@ -112,7 +77,7 @@ export async function startService(
 ): Promise<Service> {
   let reopen: () => void = () => undefined;
   let begun: string | undefined;
-  const feed = new Feed(settings.relay, logger);
+  const relay = new ServiceRelay(settings.relay, logger);
   const metrics = makeMetrics({
     lagSeconds: () => log.runner.lagSeconds(),
     studies: () => countStates(log.studies.standings().values()),
@@ -120,14 +85,14 @@ export async function startService(
   const log = await openLog(settings, actor, {
     ...metrics.writerHooks,
     ...logHooks(logger, () => reopen(), metrics.revealUnrecorded),
-    onFolded: (stream) => feed.noticed(stream),
+    onFolded: (stream) => relay.folded(stream),
     onBegun: (logName) => {
       begun = begunIn(settings, logName);
     },
     onReopened: () => reopen(),
   });
   try {
-    const service = new StartingService({ settings, actor, logger, log, metrics, feed });
+    const service = new StartingService({ settings, actor, logger, log, metrics, relay });
     const address = await service.listen();
     if (begun !== undefined) logger.warn(begun);
     await service.readLog();
@@ -139,17 +104,17 @@ export async function startService(
   }
 }
 
+/** How often the service sees whether there is room for what a full disk kept it from recording, in ms. */
+const ROOM_LOOK_MS = 1000;
+
 interface ServiceParts {
   readonly settings: ServiceSettings;
   readonly actor: Actor;
   readonly logger: Logger;
   readonly log: OpenLog;
   readonly metrics: Metrics;
-  readonly feed: Feed;
+  readonly relay: ServiceRelay;
 }
-
-/** How often the service sees whether there is room for what a full disk kept it from recording, in ms. */
-const ROOM_LOOK_MS = 1000;
 
 /** The steps of a start, in order: `listen`, `readLog`, `ready`. Until the last one, /readyz shows the progress. */
 class StartingService {
@@ -230,7 +195,7 @@ class StartingService {
   }
 
   async readLog(): Promise<void> {
-    const { settings, actor, logger, log, metrics, feed } = this.#parts;
+    const { settings, actor, logger, log, metrics, relay } = this.#parts;
     try {
       this.#metricsServer = await settings.serveMetrics?.(metrics.registry);
       await this.#progress.rebuild();
@@ -241,7 +206,7 @@ class StartingService {
       await this.#prepareStudies();
       logAfterAmendments(log, settings.studies, logger);
       await this.#recorder.start();
-      await feed.start(log, actor, metrics.registry);
+      await relay.start(log, actor, metrics.registry);
     } catch (error) {
       await this.#server.drain();
       this.#metricsServer?.close();
@@ -252,20 +217,20 @@ class StartingService {
   ready(address: string): Service {
     const { settings, logger, log } = this.#parts;
     this.#notReady = undefined;
-    const collectors = startCollectors(log, settings.witness, logger);
+    const keepers = keepCheckpoints(log, settings.witness, logger);
     this.#watchingLists = watchLists(log, logger);
     log.codeBreaks.start(logLateRecords(logger), logPendingFailed(logger));
     return {
       log,
       address,
       metricsAddress: this.#metricsServer?.address,
-      stop: () => this.#stop(collectors),
+      stop: () => this.#stop(keepers),
     };
   }
 
   /** After a move or a recovery the log takes records again, and everything that waited for it continues. */
   reopen(): void {
-    const { log, logger, feed } = this.#parts;
+    const { log, logger, relay } = this.#parts;
     clearInterval(this.#waitingForRoom);
     logger.info('the log takes records again');
     this.#expectedBands.forget();
@@ -274,7 +239,7 @@ class StartingService {
       .catch((error: Error) =>
         logger.error({ why: error.message }, 'the studies of the file could not be registered'),
       );
-    feed.publish(log);
+    relay.publish(log);
   }
 
   /** On a full disk the service runs all the same, for reading and for emergencies. */
@@ -296,7 +261,7 @@ class StartingService {
   }
 
   /** Completes every accepted request except a verification and the making of a bundle, which may take long: 503. */
-  async #stop(collectors: readonly Collector[]): Promise<void> {
+  async #stop(keepers: readonly CheckpointKeeper[]): Promise<void> {
     this.#notReady = () => 'The service is shutting down';
     // First, because the streams would hold up the wait for answers.
     this.#changes.close();
@@ -310,12 +275,13 @@ class StartingService {
     clearInterval(this.#watchingLists);
     logForgotten(this.#parts.logger, await this.#parts.log.codeBreaks.stop());
     await this.#recorder.stop();
-    await this.#parts.feed.stop();
-    for (const collector of collectors) await collector.stop();
+    await this.#parts.relay.stop();
+    for (const keeper of keepers) await keeper.stop();
     await this.#parts.log.close();
   }
 }
 
+/** In memory for a log in memory, unless the settings name a file. */
 function sessionSecret(settings: ServiceSettings, logger: Logger): SessionSecret {
   if (isInMemory(settings) && settings.sessionKey === undefined) return sessionKeyInMemory();
   return sessionKeyInFile(sessionKeyFile(settings.data, settings.sessionKey), ({ message }) =>
@@ -324,4 +290,42 @@ function sessionSecret(settings: ServiceSettings, logger: Logger): SessionSecret
       'the session key has changed and cannot be read: the one before stays in use',
     ),
   );
+}
+
+/** The relay inside a service, if there is one. If it fails, the service continues without it and the feed lags. */
+class ServiceRelay {
+  readonly #settings: RelaySettings | undefined;
+  readonly #logger: Logger;
+  #relay: Relay | undefined;
+
+  constructor(settings: RelaySettings | undefined, logger: Logger) {
+    this.#settings = settings;
+    this.#logger = logger;
+  }
+
+  async start(log: OpenLog, actor: Actor, metrics: Registry): Promise<void> {
+    if (!this.#settings) return;
+    // The Kafka client takes long to load, and most services do not need it.
+    const { makeRelay } = await import('./relay/relay.ts');
+    const relay = await makeRelay(log, this.#settings, actor, this.#logger);
+    this.#relay = relay;
+    registerRelay(metrics, () => relay.status());
+    this.publish(log);
+  }
+
+  /** Starts publishing. Called again after the log was reopened. */
+  publish(log: OpenLog): void {
+    this.#relay
+      ?.run(log.gate.refusal(LOG_STREAM, 'sign'))
+      .catch((error: Error) => this.#logger.error({ why: error.message }, 'the feed has stopped'));
+  }
+
+  /** Must be called when a record of the stream was folded. */
+  folded(stream: string): void {
+    this.#relay?.folded(stream);
+  }
+
+  async stop(): Promise<void> {
+    await this.#relay?.stop();
+  }
 }

@@ -6,7 +6,7 @@ import { keyringInFile, LogIdentity, rotateSigningKey } from '../../../src/core/
 import type { Ledger } from '../../../src/core/log/ledger.ts';
 import type { LogWriter } from '../../../src/core/log/log-stream.ts';
 import { loadSigningKey } from '../../../src/core/log/signing.ts';
-import { appendTo, Collector, startCollectors } from '../../../src/service/keep-checkpoints.ts';
+import { appendTo, CheckpointKeeper, keepCheckpoints } from '../../../src/service/keep-checkpoints.ts';
 import type { Logger } from '../../../src/service/monitoring/logger.ts';
 import { openLog } from '../../../src/service/open/open-log.ts';
 import { OPERATOR } from '../../support/facts.ts';
@@ -97,7 +97,7 @@ describe('the signing key file', () => {
   });
 });
 
-it('a collector says each time why it cannot write, tries the same checkpoints again, and ends with what is new', async () => {
+it('a keeper says each time why it cannot write, tries the same checkpoints again, and ends with what is new', async () => {
   vi.useFakeTimers();
   onTestFinished(() => void vi.useRealTimers());
   let size = 3;
@@ -110,7 +110,7 @@ it('a collector says each time why it cannot write, tries the same checkpoints a
   const written: string[] = [];
   const errors: string[] = [];
   let isFull = true;
-  const collector = new Collector(
+  const keeper = new CheckpointKeeper(
     ledger,
     async (checkpoints) => {
       if (isFull) throw new Error('no room');
@@ -124,7 +124,7 @@ it('a collector says each time why it cannot write, tries the same checkpoints a
   await vi.advanceTimersByTimeAsync(3000);
   expect([written, errors.length]).toEqual([['size 3'], 2]);
   size = 4;
-  await collector.stop();
+  await keeper.stop();
   size = 5;
   await vi.advanceTimersByTimeAsync(3000);
   expect(written).toEqual(['size 3', 'size 4']);
@@ -137,8 +137,8 @@ it('in a service, a file that cannot be written is an error in its log', async (
   const said: unknown[][] = [];
   const logger = { info: () => undefined, error: (...args: unknown[]) => said.push(args) };
   const witness = join(newFolder(), 'missing', 'witness');
-  const collectors = startCollectors(log, witness, logger as unknown as Logger);
-  await Promise.all(collectors.map((collector) => collector.stop()));
+  const keepers = keepCheckpoints(log, witness, logger as unknown as Logger);
+  await Promise.all(keepers.map((keeper) => keeper.stop()));
   await log.close();
   expect(said[0]).toEqual([
     { why: expect.stringContaining('ENOENT') },
