@@ -1,3 +1,9 @@
+/**
+ * What the service log says about the event log: what is wrong with it, what could not be recorded in it, how far a start has
+ * read it, and which lists run low. Whoever operates the service reads this, so a message ends with a hint what to do, where
+ * there is something to do.
+ */
+
 import type { OperationsFact } from '../../events/operations.ts';
 import type { Actor } from '../../events/record.ts';
 import { DomainError } from '../base/errors.ts';
@@ -9,9 +15,8 @@ import { PENDING_REVEALS, type PendingReveal } from './code-break/pending-reveal
 import type { Logger } from './monitoring/logger.ts';
 import type { LogHooks, OpenLog } from './open/open-log.ts';
 
-/** What the service log says about the event log. */
-
 /**
+ * Faults of the log as it is opened, followed and written, and emergency code-breaks that could not go into it.
  * @param onSafe is called when the records of a stream are no longer in danger
  * @param onUnrecorded is called when an arm was shown and that could not be recorded anywhere
  */
@@ -59,15 +64,6 @@ export function logHooks(logger: Logger, onSafe: () => void, onUnrecorded: () =>
         'the log has lost records: nothing is written or signed (hint: restore the newest copy, or declare the loss with urn recover; see "Restoring a backup" in docs/operations.md)',
       ),
   };
-}
-
-/** The process of the expected bands ended by itself. */
-export function logEndOfBands(logger: Logger): (how: string) => void {
-  return (how) =>
-    logger.warn(
-      { how },
-      'the process that works out expected bands has ended: the next request begins another',
-    );
 }
 
 /** Logs an event that could not be recorded in the stream `operations`. */
@@ -124,15 +120,6 @@ function logFieldsOf({ study, participantId, code, category, shownAt, actor }: P
   return { study, participant: participantId, code, category, shownAt, user: actor.user };
 }
 
-/** Logs what ends with this process. */
-export function logForgotten(logger: Logger, forgotten: readonly ShownArm[]): void {
-  for (const shown of forgotten)
-    logger.error(
-      shown,
-      `a code was broken in an emergency, and it is recorded nowhere: this process ends, and nothing else knows of it (hint: record it with urn unblindings add)`,
-    );
-}
-
 /** Logs that the file of pending code-breaks cannot be used, once for each reason. */
 export function logPendingFailed(logger: Logger): (error: Error) => void {
   let before: string | undefined;
@@ -143,14 +130,22 @@ export function logPendingFailed(logger: Logger): (error: Error) => void {
   };
 }
 
-/** Shows how much of a long log has been read, in the service log and at /readyz. */
+/** Logs what ends with this process. */
+export function logForgotten(logger: Logger, forgotten: readonly ShownArm[]): void {
+  for (const shown of forgotten)
+    logger.error(
+      shown,
+      `a code was broken in an emergency, and it is recorded nowhere: this process ends, and nothing else knows of it (hint: record it with urn unblindings add)`,
+    );
+}
 
 type LogToRead = Pick<OpenLog, 'store' | 'lastCheckpoints' | 'rebuild'>;
 
 /** A start that takes less time logs nothing. */
-const FIRST_MS = 2000;
-const EVERY_MS = 5000;
+const FIRST_PROGRESS_MS = 2000;
+const PROGRESS_EVERY_MS = 5000;
 
+/** Shows how much of a long log has been read, in the service log and at /readyz. */
 export class StartProgress {
   readonly #log: LogToRead;
   readonly #logger: Logger;
@@ -167,9 +162,9 @@ export class StartProgress {
     this.#total = totalOf(this.#log);
     const logProgress = () => {
       this.#logger.info({ records: this.#records, of: this.#total }, 'reading the log');
-      timer = setTimeout(logProgress, EVERY_MS);
+      timer = setTimeout(logProgress, PROGRESS_EVERY_MS);
     };
-    let timer = setTimeout(logProgress, FIRST_MS);
+    let timer = setTimeout(logProgress, FIRST_PROGRESS_MS);
     try {
       await this.#log.rebuild((records) => {
         this.#records = records;
@@ -194,14 +189,13 @@ function totalOf({ store, lastCheckpoints }: LogToRead): number | undefined {
   return signed.length === 0 ? undefined : signed.reduce((sum, { size }) => sum + size, 0);
 }
 
-/** Warns that a list is nearly used up, so that a further one can be registered in time, and that it waits for a skip. */
-
 /** How often the service looks, in ms. A study may be registered by another process, so there is nothing to listen to. */
-const LOOK_MS = 1000;
+const LIST_LOOK_MS = 1000;
 
 /**
- * Warns once for each stratum with a tenth or less left, and for each skip that is owed, of any study that is not closed.
- * The name of the stratum would tell how the list goes on, so it is not said.
+ * Warns that a list is nearly used up, so that a further one can be registered in time, and that it waits for a skip: once
+ * for each stratum with a tenth or less left, and for each skip that is owed, of any study that is not closed. The name of
+ * the stratum would tell how the list goes on, so it is not said.
  * @returns to be cleared when the service stops
  */
 export function watchLists(
@@ -234,5 +228,14 @@ export function watchLists(
     }
   };
   look();
-  return setInterval(look, LOOK_MS).unref();
+  return setInterval(look, LIST_LOOK_MS).unref();
+}
+
+/** The process of the expected bands ended by itself. */
+export function logEndOfBands(logger: Logger): (how: string) => void {
+  return (how) =>
+    logger.warn(
+      { how },
+      'the process that works out expected bands has ended: the next request begins another',
+    );
 }
