@@ -1,3 +1,10 @@
+/**
+ * The sessions of people who work in a browser: begun, opened, renewed and ended. All that a session is stands in its
+ * encrypted cookie, so every instance that has the session key can open it. That it was ended stands in the log.
+ *
+ * All times are in ms since 1970, by the clocks of the instances.
+ */
+
 import { randomBytes } from 'node:crypto';
 import { CompactEncrypt, compactDecrypt } from 'jose';
 import { z } from 'zod';
@@ -15,8 +22,6 @@ import { OPERATIONS, type Operations } from '../operations/operations-stream.ts'
 import { Budget, type KeyActor } from '../operations/recorder.ts';
 import { openingKeys, type SessionSecret } from './session-key.ts';
 
-/** How long a session is valid. All times are in ms since 1970, by the clocks of the instances. */
-
 export interface Session {
   readonly sessionId: string;
   readonly keyId: string;
@@ -27,85 +32,10 @@ export interface Session {
   readonly usedAt: number;
 }
 
-/** A session ends after this much time without activity. */
-const IDLE_MS = 30 * 60_000;
-/** A cookie is not replaced for less. */
-const RENEWAL_MS = 1000;
-
-export function newSession(keyId: string, now: number, onBehalfOf?: string): Session {
-  const sessionId = randomBytes(16).toString('base64url');
-  return { sessionId, keyId, onBehalfOf, beganAt: now, usedAt: now };
-}
-
-/** By its times alone: it may have been ended by a sign-out. */
-export function isCurrent(session: Session, now: number): boolean {
-  const latest = now + SESSION_CLOCKS_MS;
-  if (session.beganAt > latest || session.usedAt > latest) return false;
-  return now < endOf(session) && now < idleEndOf(session);
-}
-
-export function endOf({ beganAt }: Session): number {
-  return beganAt + LONGEST_SESSION_MS;
-}
-
-export function idleEndOf({ usedAt }: Session): number {
-  return usedAt + IDLE_MS;
-}
-
-/** The session after an act of a person; undefined if its cookie need not be replaced. */
-export function renewed(session: Session, now: number): Session | undefined {
-  return now - session.usedAt < RENEWAL_MS ? undefined : { ...session, usedAt: now };
-}
-
-/**
- * The value of the cookie: a session, encrypted and authenticated (JWE, compact: `dir` with A256GCM). The id of the log
- * is part of what is authenticated, so a cookie of one log is not valid for another, even under the same key.
- */
-
-const ALGORITHM = 'dir';
-const ENCRYPTION = 'A256GCM';
-/** Longer than any cookie made here. */
-const LONGEST = 2048;
-
-const Instant = z.int().nonnegative();
-const Contents = z.strictObject({
-  sessionId: z.string().min(1),
-  keyId: z.string().min(1),
-  onBehalfOf: z.string().optional(),
-  beganAt: Instant,
-  usedAt: Instant,
-});
-
-export function seal(session: Session, key: Uint8Array, logId: string): Promise<string> {
-  return new CompactEncrypt(Buffer.from(JSON.stringify(session)))
-    .setProtectedHeader({ alg: ALGORITHM, enc: ENCRYPTION, log: logId })
-    .encrypt(key);
-}
-
-/** @returns the session, or undefined if none of the keys sealed this cookie for this log */
-export async function unseal(
-  cookie: string,
-  keys: readonly Uint8Array[],
-  logId: string,
-): Promise<Session | undefined> {
-  if (cookie.length > LONGEST) return undefined;
-  for (const key of keys) {
-    const opened = await compactDecrypt(cookie, key, {
-      keyManagementAlgorithms: [ALGORITHM],
-      contentEncryptionAlgorithms: [ENCRYPTION],
-    }).catch(() => undefined);
-    if (opened?.protectedHeader['log'] === logId)
-      return Contents.safeParse(JSON.parse(Buffer.from(opened.plaintext).toString('utf8'))).data;
-  }
-  return undefined;
-}
-
-/** The sessions of people who work in a browser: begins, opens, renews and ends them. */
-
 /** Each sign-in is recorded, so that is how many a key may make in an hour. */
 const SIGN_INS_AN_HOUR = 600;
 
-export interface SessionParts {
+interface SessionParts {
   readonly logId: string;
   readonly secret: SessionSecret;
   readonly runner: Runner;
@@ -134,7 +64,7 @@ export class Sessions {
   async begin(actor: KeyActor): Promise<Session> {
     const { keyId, onBehalfOf } = actor;
     const ms = performance.now();
-    if (!this.#budget.spend(keyId, ms)) throw tooMany(this.#budget.renewsIn(keyId, ms));
+    if (!this.#budget.spend(keyId, ms)) throw tooManySignIns(this.#budget.renewsIn(keyId, ms));
     const session = newSession(keyId, this.now(), onBehalfOf);
     await this.#record('SessionBegan', session, actor);
     return session;
@@ -191,9 +121,81 @@ export class Sessions {
   }
 }
 
-function tooMany(renewsInMs: number): BudgetError {
+function tooManySignIns(renewsInMs: number): BudgetError {
   return new BudgetError(
     `This API key has signed in ${SIGN_INS_AN_HOUR} times within an hour, which is the most, since each is recorded (hint: wait ${Math.ceil(renewsInMs / 60_000)} min)`,
     renewsInMs,
   );
+}
+
+export function newSession(keyId: string, now: number, onBehalfOf?: string): Session {
+  const sessionId = randomBytes(16).toString('base64url');
+  return { sessionId, keyId, onBehalfOf, beganAt: now, usedAt: now };
+}
+
+/** A session ends after this much time without activity. */
+const IDLE_MS = 30 * 60_000;
+/** A cookie is not replaced for less. */
+const RENEWAL_MS = 1000;
+
+/** Whether it is valid by its times alone: it may have been ended by a sign-out. */
+export function isCurrent(session: Session, now: number): boolean {
+  const latest = now + SESSION_CLOCKS_MS;
+  if (session.beganAt > latest || session.usedAt > latest) return false;
+  return now < endOf(session) && now < idleEndOf(session);
+}
+
+export function endOf({ beganAt }: Session): number {
+  return beganAt + LONGEST_SESSION_MS;
+}
+
+export function idleEndOf({ usedAt }: Session): number {
+  return usedAt + IDLE_MS;
+}
+
+/** The session after an act of a person; undefined if its cookie need not be replaced. */
+export function renewed(session: Session, now: number): Session | undefined {
+  return now - session.usedAt < RENEWAL_MS ? undefined : { ...session, usedAt: now };
+}
+
+const ALGORITHM = 'dir';
+const ENCRYPTION = 'A256GCM';
+/** Longer than any cookie made here. */
+const LONGEST_COOKIE = 2048;
+
+const MsSince1970 = z.int().nonnegative();
+const CookieContents = z.strictObject({
+  sessionId: z.string().min(1),
+  keyId: z.string().min(1),
+  onBehalfOf: z.string().optional(),
+  beganAt: MsSince1970,
+  usedAt: MsSince1970,
+});
+
+/**
+ * The value of the cookie: a session, encrypted and authenticated (JWE, compact: `dir` with A256GCM). The id of the log
+ * is part of what is authenticated, so a cookie of one log is not valid for another, even under the same key.
+ */
+export function seal(session: Session, key: Uint8Array, logId: string): Promise<string> {
+  return new CompactEncrypt(Buffer.from(JSON.stringify(session)))
+    .setProtectedHeader({ alg: ALGORITHM, enc: ENCRYPTION, log: logId })
+    .encrypt(key);
+}
+
+/** @returns the session, or undefined if none of the keys sealed this cookie for this log */
+export async function unseal(
+  cookie: string,
+  keys: readonly Uint8Array[],
+  logId: string,
+): Promise<Session | undefined> {
+  if (cookie.length > LONGEST_COOKIE) return undefined;
+  for (const key of keys) {
+    const opened = await compactDecrypt(cookie, key, {
+      keyManagementAlgorithms: [ALGORITHM],
+      contentEncryptionAlgorithms: [ENCRYPTION],
+    }).catch(() => undefined);
+    if (opened?.protectedHeader['log'] === logId)
+      return CookieContents.safeParse(JSON.parse(Buffer.from(opened.plaintext).toString('utf8'))).data;
+  }
+  return undefined;
 }
