@@ -1,3 +1,11 @@
+/**
+ * How far each stream has been published: one message for each stream in a compacted topic, written in the transaction
+ * that publishes. Offsets of a consumer group would expire in a quiet trial.
+ *
+ * The topic also says which relay publishes (`RelayClaim`, one message), and holds marks, up to which a reader reads. All
+ * are JSON.
+ */
+
 import { randomUUID } from 'node:crypto';
 import type { Consumer, Kafka, KafkaMessage } from 'kafkajs';
 import { z } from 'zod';
@@ -6,14 +14,6 @@ import { DomainError } from '../../base/errors.ts';
 import { counted, plural } from '../../base/wording.ts';
 import { throwawayConsumer } from './kafka.ts';
 import { ANOTHER_TOPIC, FeedError, type Topics } from './settings.ts';
-
-/**
- * How far each stream has been published: one message for each stream in a compacted topic, written in the transaction
- * that publishes. Offsets of a consumer group would expire in a quiet trial.
- *
- * The topic also says which relay publishes (`RelayClaim`, one message), and holds marks, up to which a reader reads. All
- * are JSON.
- */
 
 const FeedPosition = z.strictObject({
   log: z.uuid(),
@@ -41,30 +41,15 @@ const RelayClaim = z.strictObject({
   /** Differs each time the relay opens the topic. */
   mark: z.uuid(),
 });
-export type RelayClaim = z.infer<typeof RelayClaim>;
+type RelayClaim = z.infer<typeof RelayClaim>;
 
+/** Written before a reading, which ends where it finds the mark. */
 const Mark = z.strictObject({ mark: z.uuid() });
 
+/** Keys of the messages. Kafka keeps the newest message of each key. */
 const RELAY_KEY = 'relay';
 const MARK_KEY = 'mark';
 const POSITION_PREFIX = 'position/';
-
-export interface PositionsMessage {
-  readonly key: string;
-  readonly value: string;
-}
-
-export function positionMessage(position: FeedPosition): PositionsMessage {
-  return { key: `${POSITION_PREFIX}${position.stream}`, value: JSON.stringify(position) };
-}
-
-export function claimMessage(claim: RelayClaim): PositionsMessage {
-  return { key: RELAY_KEY, value: JSON.stringify(claim) };
-}
-
-export function markMessage(mark: string): PositionsMessage {
-  return { key: MARK_KEY, value: JSON.stringify({ mark }) };
-}
 
 /** The content of a topic of positions, folded from its beginning. */
 export class FeedPositions {
@@ -94,6 +79,44 @@ export class FeedPositions {
   }
 }
 
+function parseJson(text: string | undefined): unknown {
+  try {
+    return JSON.parse(text ?? '');
+  } catch {
+    return undefined;
+  }
+}
+
+function checked<T>(parsed: z.ZodSafeParseResult<T>): T {
+  if (!parsed.success) throw unreadable();
+  return parsed.data;
+}
+
+function unreadable(): DomainError {
+  return new DomainError(
+    'identity',
+    'the topic of positions holds something that no relay of this version has written (hint: only the relay may write to the topic <records>-positions; if a newer version has written it, run that version)',
+  );
+}
+
+/** A message to be written into the topic. */
+export interface PositionsMessage {
+  readonly key: string;
+  readonly value: string;
+}
+
+export function positionMessage(position: FeedPosition): PositionsMessage {
+  return { key: `${POSITION_PREFIX}${position.stream}`, value: JSON.stringify(position) };
+}
+
+export function claimMessage(claim: RelayClaim): PositionsMessage {
+  return { key: RELAY_KEY, value: JSON.stringify(claim) };
+}
+
+export function markMessage(mark: string): PositionsMessage {
+  return { key: MARK_KEY, value: JSON.stringify({ mark }) };
+}
+
 /** The state of the log, with which positions are compared. */
 export interface LogState {
   readonly logId: string;
@@ -112,7 +135,11 @@ export interface LogState {
  * Why the log cannot be published from these positions on: that would leave a gap, or publish different records under
  * revisions that were already published. Undefined: it can.
  */
-export function contradiction(positions: FeedPositions, log: LogState, topics: Topics): string | undefined {
+export function positionsProblem(
+  positions: FeedPositions,
+  log: LogState,
+  topics: Topics,
+): string | undefined {
   const { byStream, logs } = positions;
   // If two logs open the topic at the same moment, neither has published yet, and the first one owns it.
   const owners = byStream.size > 0 ? [...byStream.values()].map((one) => one.log) : [...logs];
@@ -136,33 +163,9 @@ export function contradiction(positions: FeedPositions, log: LogState, topics: T
   return undefined;
 }
 
-function parseJson(text: string | undefined): unknown {
-  try {
-    return JSON.parse(text ?? '');
-  } catch {
-    return undefined;
-  }
-}
-
-function checked<T>(parsed: z.ZodSafeParseResult<T>): T {
-  if (!parsed.success) throw unreadable();
-  return parsed.data;
-}
-
-function unreadable(): DomainError {
-  return new DomainError(
-    'identity',
-    'the topic of positions holds something that no relay of this version has written (hint: only the relay may write to the topic <records>-positions; if a newer version has written it, run that version)',
-  );
-}
-
-/**
- * Reads the topics of a feed briefly, in a consumer group of its own. The group commits no offsets, and Kafka forgets it
- * afterwards. Joining takes 3 s by the broker's default, so one reading covers both topics.
- */
-
-/** The topic of positions uses only its first partition, so that its messages stay in order. */
+/** The topic uses only its first partition, so that its messages stay in order. */
 export const POSITIONS_PARTITION = 0;
+
 /** How long a reading waits for anything new. */
 const SILENCE_MS = 30_000;
 
@@ -182,6 +185,10 @@ export interface Span {
   readonly to: number;
 }
 
+/**
+ * Reads the topics of a feed briefly, in a consumer group of its own. The group commits no offsets, and Kafka forgets it
+ * afterwards. Joining takes 3 s by the broker's default, so one reading covers both topics.
+ */
 export class TopicReader {
   readonly #topics: Topics;
   readonly #uncommitted: boolean;

@@ -1,3 +1,11 @@
+/**
+ * The relay publishes the log into Kafka, record by record in the order of each stream, with signed checkpoints in
+ * between (docs/feed.md). It reads what it publishes from the store, so while Kafka is down it needs no memory and delays
+ * no append: the feed lags, and catches up.
+ *
+ * Only a process that publishes loads this, since the Kafka client takes long to load.
+ */
+
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Actor, Content } from '../../../events/record.ts';
@@ -8,15 +16,48 @@ import { nextBatch, publicationOf, type RelayLog, recoveryOf, type StreamPart, s
 import { isExpired, isFencing } from './kafka.ts';
 import { PublishingSession } from './publishing-session.ts';
 import { FeedError, type RelaySettings, type Topics, topicsOf } from './settings.ts';
-import { Findings } from './topics.ts';
+import { TopicFaults } from './topics.ts';
 
 /**
- * The relay publishes the log into Kafka, record by record in the order of each stream, with signed checkpoints in
- * between (docs/feed.md). It reads what it publishes from the store, so while Kafka is down it needs no memory and delays
- * no append: the feed lags, and catches up.
+ * Makes a relay for an open log, for `urn relay` and `urn serve --relay`.
+ * @param log folded, and not rolled back
+ * @throws DomainError `identity` if the log's name cannot name a topic
  */
+export function makeRelay(log: OpenLog, settings: RelaySettings, actor: Actor, logger: Logger): Relay {
+  const topics = topicsOf(settings.topic, log.identity.logName);
+  if (settings.content !== 'blinded')
+    logger.warn(
+      { topic: topics.records, content: settings.content },
+      settings.content === 'full'
+        ? 'the feed is UNBLINDING MATERIAL: it holds every treatment, and the states from which every later assignment can be computed'
+        : 'the feed is UNBLINDING MATERIAL: it holds the treatment of every participant',
+    );
+  const recordDisclosure = disclosureRecorder(log, settings.content, actor);
+  return new Relay({ log, settings, topics, logger, recordDisclosure });
+}
 
-export interface RelayParts {
+/** Records, once for each study and start, that its records are published with sealed sections, before they are. */
+function disclosureRecorder({ operations, runner }: OpenLog, content: Content, actor: Actor) {
+  const recorded = new Set<string>();
+  return async (stream: string, fromRevision: number) => {
+    const study = runner.state(studyConfig, stream)?.configuration.name;
+    if (study === undefined || recorded.has(stream)) return;
+    const at = new Date().toISOString();
+    const data = {
+      what: 'records',
+      study,
+      fromRevision,
+      content,
+      count: 1,
+      firstAt: at,
+      lastAt: at,
+    } as const;
+    await operations.record({ type: 'EvidenceDisclosed', data, sections: {} }, actor);
+    recorded.add(stream);
+  };
+}
+
+interface RelayParts {
   readonly log: RelayLog;
   readonly settings: RelaySettings;
   readonly topics: Topics;
@@ -25,7 +66,7 @@ export interface RelayParts {
   recordDisclosure(stream: string, fromRevision: number): Promise<void>;
 }
 
-/** For metrics. */
+/** How the relay does, for metrics. */
 export interface RelayStatus {
   /** 1: connected; 0: trying to connect; -1: stopped for good, or must not start. */
   readonly up: -1 | 0 | 1;
@@ -36,13 +77,16 @@ export interface RelayStatus {
   readonly cutOffsets: number;
 }
 
+/** Before the relay reconnects; doubled each time, until something was published. */
 const [FIRST_WAIT_MS, LONGEST_WAIT_MS] = [250, 10_000];
+/** Until another relay that fenced this one has claimed the topic. */
 const FENCED_WAIT_MS = 1000;
 /** For topics that were just created, or a broker that just started. */
 const [BUSY_TRIES, BUSY_WAIT_MS] = [20, 250];
 /** How long the current transaction may still take when the relay stops. */
 const LAST_TRANSACTION_MS = 10_000;
 
+/** Publishes session after session: each ends with a failure, and the next one finds out where to continue. */
 export class Relay {
   readonly #parts: RelayParts;
   readonly #relayId = randomUUID();
@@ -53,7 +97,7 @@ export class Relay {
   readonly #broken = new Set<string>();
   /** Revision of the last record known to be published, by stream. */
   readonly #published = new Map<string, number>();
-  readonly #findings: Findings;
+  readonly #faults: TopicFaults;
   #session: PublishingSession | undefined;
   #hadSession = false;
   #recovery = 0;
@@ -66,7 +110,7 @@ export class Relay {
   /** @param parts with a folded log */
   constructor(parts: RelayParts) {
     this.#parts = parts;
-    this.#findings = new Findings(parts.topics.records, parts.logger);
+    this.#faults = new TopicFaults(parts.topics.records, parts.logger);
     for (const stream of parts.log.runner.streams()) this.#lagging.add(stream);
   }
 
@@ -123,7 +167,7 @@ export class Relay {
   status(): RelayStatus {
     const up = this.#isOver ? -1 : this.#session ? 1 : 0;
     const lagSeconds = this.#laggingSince === undefined ? 0 : (performance.now() - this.#laggingSince) / 1000;
-    const [published, cutOffsets] = [this.#publishedRecords, this.#findings.cutOffsets];
+    const [published, cutOffsets] = [this.#publishedRecords, this.#faults.cutOffsets];
     return { up, lagRecords: this.#lag(), lagSeconds, published, cutOffsets };
   }
 
@@ -138,7 +182,7 @@ export class Relay {
           relayId: this.#relayId,
           isReopening: this.#hadSession || wasRefused,
           stateOfLog: (positions) => stateOfLog(log, parts.settings.content, positions),
-          findings: this.#findings,
+          faults: this.#faults,
         });
       } catch (error) {
         // By another relay, or because this one slept during its first transaction. The positions show which, a little later.
@@ -244,44 +288,4 @@ export class Relay {
       .streams()
       .reduce((sum, stream) => sum + runner.revision(stream) - (this.#published.get(stream) ?? -1), 0);
   }
-}
-
-/** Makes a relay for an open log, for `urn relay` and `urn serve --relay`. */
-
-/**
- * @param log folded, and not rolled back
- * @throws DomainError `identity` if the log's name cannot name a topic
- */
-export function makeRelay(log: OpenLog, settings: RelaySettings, actor: Actor, logger: Logger): Relay {
-  const topics = topicsOf(settings.topic, log.identity.logName);
-  if (settings.content !== 'blinded')
-    logger.warn(
-      { topic: topics.records, content: settings.content },
-      settings.content === 'full'
-        ? 'the feed is UNBLINDING MATERIAL: it holds every treatment, and the states from which every later assignment can be computed'
-        : 'the feed is UNBLINDING MATERIAL: it holds the treatment of every participant',
-    );
-  const recordDisclosure = disclosureRecorder(log, settings.content, actor);
-  return new Relay({ log, settings, topics, logger, recordDisclosure });
-}
-
-/** Records, once for each study and start, that its records are published with sealed sections, before they are. */
-function disclosureRecorder({ operations, runner }: OpenLog, content: Content, actor: Actor) {
-  const recorded = new Set<string>();
-  return async (stream: string, fromRevision: number) => {
-    const study = runner.state(studyConfig, stream)?.configuration.name;
-    if (study === undefined || recorded.has(stream)) return;
-    const at = new Date().toISOString();
-    const data = {
-      what: 'records',
-      study,
-      fromRevision,
-      content,
-      count: 1,
-      firstAt: at,
-      lastAt: at,
-    } as const;
-    await operations.record({ type: 'EvidenceDisclosed', data, sections: {} }, actor);
-    recorded.add(stream);
-  };
 }

@@ -1,3 +1,10 @@
+/**
+ * Whether the topics of the feed exist, keep what is written into them, and are still the ones that were published into.
+ *
+ * Offsets show the last of these: they rise and never start over. A topic that was deleted and recreated, or whose folder was
+ * lost, begins at 0.
+ */
+
 import type {
   Admin,
   ConfigResourceTypes,
@@ -12,156 +19,11 @@ import { isForbidden } from './kafka.ts';
 import type { FeedPositions } from './positions.ts';
 import { ANOTHER_TOPIC, FeedError, type Topics } from './settings.ts';
 
-/** Faults of the topics that do not stop the relay. Each is reported once, not at every reconnection. */
-
-export class Findings {
-  readonly #topic: string;
-  readonly #logger: Logger;
-  readonly #reported = new Set<string>();
-  /** The first offset that Kafka still has, by partition. */
-  readonly #firsts = new Map<number, number>();
-
-  /** @param topic the topic of records */
-  constructor(topic: string, logger: Logger) {
-    this.#topic = topic;
-    this.#logger = logger;
-  }
-
-  warn(fields: Readonly<Record<string, string | undefined>>, message: string): void {
-    if (this.#reported.has(message)) return;
-    this.#reported.add(message);
-    this.#logger.warn(fields, message);
-  }
-
-  /** A partition of the records begins at an offset above 0. A limited retention removes records again and again. */
-  cut(partition: number, firstOffset: number): void {
-    if (!this.#firsts.has(partition))
-      this.#logger.error(
-        { topic: this.#topic, partition, firstOffset },
-        'records were cut off: Kafka has removed the oldest ones of this partition, and consumers that read the topic from the beginning miss them (hint: set retention.ms=-1 and retention.bytes=-1; a new topic with --kafka-topic gets the whole log again)',
-      );
-    this.#firsts.set(partition, firstOffset);
-  }
-
-  /** How many offsets Kafka has removed. */
-  get cutOffsets(): number {
-    return [...this.#firsts.values()].reduce((sum, first) => sum + first, 0);
-  }
-}
-
-/**
- * Offsets show whether a topic is still the one that was published into: they rise and never start over. A topic that was
- * deleted and recreated, or whose folder was lost, begins at 0.
- */
-
-interface Extent {
-  /** Offset of the first message that Kafka still has. */
-  readonly low: number;
-  /** Offset of the next message. */
-  readonly high: number;
-}
-
-/** By partition. */
-export type Extents = ReadonlyMap<number, Extent>;
-
-export interface TopicPartition {
-  readonly topic: string;
-  readonly partition: number;
-}
-
-/** Where Kafka has put the messages that were sent. */
-export interface Placement {
-  /** Offset of the first message. */
-  readonly first: number;
-  /** The first offset of the partition. */
-  readonly low: number;
-}
-
-/** The next offset of each partition, as one session knows it: nobody else writes. */
-export class Ends {
-  readonly #next = new Map<string, number>();
-
-  begin(topic: string, extents: Extents): void {
-    for (const [partition, { high }] of extents) this.#next.set(keyOf(topic, partition), high);
-  }
-
-  /**
-   * Sends to one partition, and checks the client's answer: the client silently leaves out a partition that it does not
-   * know.
-   * @throws FeedError `busy` if nothing was sent; `contradiction` if offsets started over; errors of the client
-   */
-  async send(
-    sender: Sender,
-    place: TopicPartition,
-    messages: readonly OutgoingMessage[],
-  ): Promise<Placement> {
-    const { topic, partition } = place;
-    const placed = messages.map((message) => ({ ...message, partition }));
-    return this.placement(place, messages.length, await sender.send({ topic, messages: placed }));
-  }
-
-  placement(
-    { topic, partition }: TopicPartition,
-    count: number,
-    answers: readonly RecordMetadata[],
-  ): Placement {
-    const answer = answers.find((one) => one.topicName === topic && one.partition === partition);
-    const first = Number(answer?.baseOffset ?? -1);
-    if (answer?.errorCode !== 0 || first < 0)
-      throw new FeedError(
-        'busy',
-        `Kafka has not accepted what was sent to partition ${partition} of ${topic}`,
-      );
-    const key = keyOf(topic, partition);
-    const next = this.#next.get(key) ?? 0;
-    if (first < next)
-      throw new FeedError(
-        'contradiction',
-        `partition ${partition} of ${topic} continues at offset ${first}, but had reached ${next}: ${RECREATED}`,
-      );
-    this.#next.set(key, first + count);
-    return { first, low: Math.max(0, Number(answer.logStartOffset ?? 0)) };
-  }
-}
-
-type Sender = Pick<Producer, 'send'>;
-
-const keyOf = (topic: string, partition: number) => `${topic}/${partition}`;
-
-/** Why records must be missing that were published, according to the positions. Undefined: nothing shows that. */
-export function lostRecords(
-  { byStream }: FeedPositions,
-  extents: Extents,
-  topics: Topics,
-): string | undefined {
-  const ends = new Map<number, { least: number; known: number }>();
-  for (const { partition, revision, offset } of byStream.values()) {
-    const { least, known } = ends.get(partition) ?? { least: 0, known: 0 };
-    // Version 0.1.0 wrote no offsets. But every record took one, and so did the checkpoint of every stream.
-    ends.set(partition, { least: least + revision + 2, known: Math.max(known, (offset ?? -1) + 1) });
-  }
-  for (const [partition, { least, known }] of ends) {
-    const extent = extents.get(partition);
-    if (!extent)
-      return `records were published into partition ${partition} of ${topics.records}, which now has ${extents.size}: ${RECREATED}`;
-    const end = Math.max(least, known);
-    if (extent.high < end)
-      return `partition ${partition} of ${topics.records} ends at offset ${extent.high}, but ${topics.positions} says that it had reached ${end}: ${RECREATED}`;
-  }
-  return undefined;
-}
-
-/** Why positions may be missing. Undefined: Kafka has all that was written, except what compaction removes. */
-export function lostPositions(extents: Extents, { positions }: Topics): string | undefined {
-  for (const [partition, { low }] of extents)
-    if (low > 0) return `partition ${partition} of ${positions} begins at offset ${low}: ${POSITIONS_LOST}`;
-  return undefined;
-}
-
-export const RECREATED = `the topic was recreated, or Kafka has lost what was in it ${ANOTHER_TOPIC}`;
-export const POSITIONS_LOST = `positions were lost, and records would be published twice ${ANOTHER_TOPIC}`;
-
-/** Checks that the topics of a feed exist, and keep what is written into them. */
+/** Forever: a consumer that subscribes years later begins at the first record. */
+const KEEPS_ALL = { 'retention.ms': '-1', 'retention.bytes': '-1' };
+const RECORDS_CONFIG = { 'cleanup.policy': 'delete', ...KEEPS_ALL };
+/** A small segment: the newest one is never compacted, and is read at every start. */
+const POSITIONS_CONFIG = { 'cleanup.policy': 'compact', 'segment.bytes': `${16 * 1024 * 1024}` };
 
 export interface CheckedTopics {
   readonly recordPartitions: readonly PartitionMetadata[];
@@ -171,21 +33,18 @@ export interface CheckedTopics {
   readonly positions: Extents;
 }
 
-/** Forever: a consumer that subscribes years later begins at the first record. */
-const KEEPS_ALL = { 'retention.ms': '-1', 'retention.bytes': '-1' };
-const RECORDS_CONFIG = { 'cleanup.policy': 'delete', ...KEEPS_ALL };
-/** A small segment: the newest one is never compacted, and is read at every start. */
-const POSITIONS_CONFIG = { 'cleanup.policy': 'compact', 'segment.bytes': `${16 * 1024 * 1024}` };
-
 interface TopicOptions {
   /** Whether to create missing topics. */
   readonly create: boolean;
   readonly brokers: readonly string[];
   readonly logger: Logger;
-  readonly findings: Findings;
+  readonly faults: TopicFaults;
 }
 
-/** @throws FeedError `unusable-topic` */
+/**
+ * Creates missing topics, if it may, and checks how both are configured.
+ * @throws FeedError `unusable-topic`
+ */
 export async function checkTopics(
   kafka: Kafka,
   topics: Topics,
@@ -195,7 +54,7 @@ export async function checkTopics(
   await admin.connect();
   try {
     await createMissing(admin, topics, options);
-    await checkConfiguration(admin, topics, options.findings);
+    await checkConfiguration(admin, topics, options.faults);
     const metadata = await admin.fetchTopicMetadata({ topics: [topics.records] });
     return {
       recordPartitions: metadata.topics.flatMap(({ partitions }) => partitions),
@@ -205,26 +64,6 @@ export async function checkTopics(
   } finally {
     await admin.disconnect();
   }
-}
-
-/** Where each partition of a topic begins and ends, open transactions aside. */
-export async function readExtents(kafka: Kafka, topic: string): Promise<Extents> {
-  const admin = kafka.admin();
-  await admin.connect();
-  try {
-    return await extentsOf(admin, topic);
-  } finally {
-    await admin.disconnect();
-  }
-}
-
-async function extentsOf(admin: Admin, topic: string): Promise<Extents> {
-  const offsets = await admin.fetchTopicOffsets(topic);
-  return new Map(offsets.map(({ partition, low, high }) => [partition, { low: +low, high: +high }]));
-}
-
-function isEmpty(extents: Extents): boolean {
-  return [...extents.values()].every(({ high }) => high === 0);
 }
 
 async function createMissing(
@@ -288,10 +127,10 @@ function missingTopics(missing: readonly string[], topics: Topics, broker: strin
   );
 }
 
-async function checkConfiguration(admin: Admin, topics: Topics, findings: Findings): Promise<void> {
-  const described = await describe(admin, topics).catch((error: Error) => {
+async function checkConfiguration(admin: Admin, topics: Topics, faults: TopicFaults): Promise<void> {
+  const described = await describeTopics(admin, topics).catch((error: Error) => {
     if (!isForbidden(error)) throw error;
-    findings.warn(
+    faults.warn(
       { why: error.message },
       'the configuration of the topics cannot be read, so whether they keep what is written is not checked (hint: allow DescribeConfigs)',
     );
@@ -313,7 +152,7 @@ async function checkConfiguration(admin: Admin, topics: Topics, findings: Findin
   for (const [setting, forever] of Object.entries(KEEPS_ALL)) {
     const value = described.get(topics.records)?.get(setting);
     if (value !== forever)
-      findings.warn(
+      faults.warn(
         { topic: topics.records, [setting]: value },
         `the topic does not keep records forever: later consumers miss some (hint: set ${setting}=${forever})`,
       );
@@ -321,14 +160,14 @@ async function checkConfiguration(admin: Admin, topics: Topics, findings: Findin
 }
 
 /** Node cannot import the enumeration from the client. */
-const TOPIC: ConfigResourceTypes.TOPIC = 2;
+const TOPIC_RESOURCE: ConfigResourceTypes.TOPIC = 2;
 
 /** By topic and name of the setting. */
-async function describe(admin: Admin, topics: Topics): Promise<Map<string, Map<string, string>>> {
+async function describeTopics(admin: Admin, topics: Topics): Promise<Map<string, Map<string, string>>> {
   const { resources } = await admin.describeConfigs({
     includeSynonyms: false,
     resources: [topics.records, topics.positions].map((name) => ({
-      type: TOPIC,
+      type: TOPIC_RESOURCE,
       name,
       configNames: Object.keys(RECORDS_CONFIG),
     })),
@@ -339,4 +178,169 @@ async function describe(admin: Admin, topics: Topics): Promise<Map<string, Map<s
       new Map(configEntries.map(({ configName, configValue }) => [configName, configValue])),
     ]),
   );
+}
+
+/** Where a partition begins and ends. Only what Kafka removes moves the beginning. */
+interface Extent {
+  /** Offset of the first message that Kafka still has. */
+  readonly low: number;
+  /** Offset of the next message. */
+  readonly high: number;
+}
+
+/** By partition. */
+export type Extents = ReadonlyMap<number, Extent>;
+
+/** Where each partition of a topic begins and ends, open transactions aside. */
+export async function readExtents(kafka: Kafka, topic: string): Promise<Extents> {
+  const admin = kafka.admin();
+  await admin.connect();
+  try {
+    return await extentsOf(admin, topic);
+  } finally {
+    await admin.disconnect();
+  }
+}
+
+async function extentsOf(admin: Admin, topic: string): Promise<Extents> {
+  const offsets = await admin.fetchTopicOffsets(topic);
+  return new Map(offsets.map(({ partition, low, high }) => [partition, { low: +low, high: +high }]));
+}
+
+function isEmpty(extents: Extents): boolean {
+  return [...extents.values()].every(({ high }) => high === 0);
+}
+
+export const RECREATED = `the topic was recreated, or Kafka has lost what was in it ${ANOTHER_TOPIC}`;
+export const POSITIONS_LOST = `positions were lost, and records would be published twice ${ANOTHER_TOPIC}`;
+
+/** Why records must be missing that were published, according to the positions. Undefined: nothing shows that. */
+export function lostRecords(
+  { byStream }: FeedPositions,
+  extents: Extents,
+  topics: Topics,
+): string | undefined {
+  const ends = new Map<number, { least: number; known: number }>();
+  for (const { partition, revision, offset } of byStream.values()) {
+    const { least, known } = ends.get(partition) ?? { least: 0, known: 0 };
+    // Version 0.1.0 wrote no offsets. But every record took one, and so did the checkpoint of every stream.
+    ends.set(partition, { least: least + revision + 2, known: Math.max(known, (offset ?? -1) + 1) });
+  }
+  for (const [partition, { least, known }] of ends) {
+    const extent = extents.get(partition);
+    if (!extent)
+      return `records were published into partition ${partition} of ${topics.records}, which now has ${extents.size}: ${RECREATED}`;
+    const end = Math.max(least, known);
+    if (extent.high < end)
+      return `partition ${partition} of ${topics.records} ends at offset ${extent.high}, but ${topics.positions} says that it had reached ${end}: ${RECREATED}`;
+  }
+  return undefined;
+}
+
+/** Why positions may be missing. Undefined: Kafka has all that was written, except what compaction removes. */
+export function lostPositions(extents: Extents, { positions }: Topics): string | undefined {
+  for (const [partition, { low }] of extents)
+    if (low > 0) return `partition ${partition} of ${positions} begins at offset ${low}: ${POSITIONS_LOST}`;
+  return undefined;
+}
+
+export interface TopicPartition {
+  readonly topic: string;
+  readonly partition: number;
+}
+
+/** Where Kafka has put the messages that were sent. */
+interface Placement {
+  /** Offset of the first message. */
+  readonly first: number;
+  /** The first offset of the partition. */
+  readonly low: number;
+}
+
+/** A producer, or a transaction of it. */
+type Sender = Pick<Producer, 'send'>;
+
+/** The next offset of each partition, as one session knows it: nobody else writes. */
+export class PartitionEnds {
+  readonly #next = new Map<string, number>();
+
+  begin(topic: string, extents: Extents): void {
+    for (const [partition, { high }] of extents) this.#next.set(partitionKey(topic, partition), high);
+  }
+
+  /**
+   * Sends to one partition, and checks the client's answer: the client silently leaves out a partition that it does not
+   * know.
+   * @throws FeedError `busy` if nothing was sent; `contradiction` if offsets started over; errors of the client
+   */
+  async send(
+    sender: Sender,
+    place: TopicPartition,
+    messages: readonly OutgoingMessage[],
+  ): Promise<Placement> {
+    const { topic, partition } = place;
+    const placed = messages.map((message) => ({ ...message, partition }));
+    return this.placement(place, messages.length, await sender.send({ topic, messages: placed }));
+  }
+
+  placement(
+    { topic, partition }: TopicPartition,
+    count: number,
+    answers: readonly RecordMetadata[],
+  ): Placement {
+    const answer = answers.find((one) => one.topicName === topic && one.partition === partition);
+    const first = Number(answer?.baseOffset ?? -1);
+    if (answer?.errorCode !== 0 || first < 0)
+      throw new FeedError(
+        'busy',
+        `Kafka has not accepted what was sent to partition ${partition} of ${topic}`,
+      );
+    const key = partitionKey(topic, partition);
+    const next = this.#next.get(key) ?? 0;
+    if (first < next)
+      throw new FeedError(
+        'contradiction',
+        `partition ${partition} of ${topic} continues at offset ${first}, but had reached ${next}: ${RECREATED}`,
+      );
+    this.#next.set(key, first + count);
+    return { first, low: Math.max(0, Number(answer.logStartOffset ?? 0)) };
+  }
+}
+
+const partitionKey = (topic: string, partition: number) => `${topic}/${partition}`;
+
+/** Faults of the topics that do not stop the relay. Each is reported once, not at every reconnection. */
+export class TopicFaults {
+  readonly #topic: string;
+  readonly #logger: Logger;
+  readonly #reported = new Set<string>();
+  /** The first offset that Kafka still has, by partition. */
+  readonly #firsts = new Map<number, number>();
+
+  /** @param topic the topic of records */
+  constructor(topic: string, logger: Logger) {
+    this.#topic = topic;
+    this.#logger = logger;
+  }
+
+  warn(fields: Readonly<Record<string, string | undefined>>, message: string): void {
+    if (this.#reported.has(message)) return;
+    this.#reported.add(message);
+    this.#logger.warn(fields, message);
+  }
+
+  /** A partition of the records begins at an offset above 0. A limited retention removes records again and again. */
+  cut(partition: number, firstOffset: number): void {
+    if (!this.#firsts.has(partition))
+      this.#logger.error(
+        { topic: this.#topic, partition, firstOffset },
+        'records were cut off: Kafka has removed the oldest ones of this partition, and consumers that read the topic from the beginning miss them (hint: set retention.ms=-1 and retention.bytes=-1; a new topic with --kafka-topic gets the whole log again)',
+      );
+    this.#firsts.set(partition, firstOffset);
+  }
+
+  /** How many offsets Kafka has removed. */
+  get cutOffsets(): number {
+    return [...this.#firsts.values()].reduce((sum, first) => sum + first, 0);
+  }
 }

@@ -5,16 +5,16 @@ import { describe, expect, it } from 'vitest';
 import type { TopicReader } from '../../../src/service/relay/positions.ts';
 import {
   claimMessage,
-  contradiction,
   type FeedPosition,
   FeedPositions,
   type LogState,
   markMessage,
   type PositionsMessage,
   positionMessage,
+  positionsProblem,
 } from '../../../src/service/relay/positions.ts';
 import { checkTails } from '../../../src/service/relay/publishing-session.ts';
-import { Ends, type Extents, lostPositions } from '../../../src/service/relay/topics.ts';
+import { type Extents, lostPositions, PartitionEnds } from '../../../src/service/relay/topics.ts';
 import { fixedId, LOG_ID } from '../../support/fixed-tools.ts';
 
 const TOPICS = { records: 'feed', positions: 'feed-positions' };
@@ -39,7 +39,7 @@ function folded(...messages: readonly PositionsMessage[]): FeedPositions {
 }
 
 const why = (one: Partial<FeedPosition>, log: Partial<LogState> = {}) =>
-  contradiction(folded(positionMessage(position(one))), { ...LOG, ...log }, TOPICS);
+  positionsProblem(folded(positionMessage(position(one))), { ...LOG, ...log }, TOPICS);
 
 describe('the topic of positions', () => {
   it('contains the last position written for each stream, also as written by version 0.1.0', () => {
@@ -53,7 +53,7 @@ describe('the topic of positions', () => {
       expect(positions.byStream.get('study-1')).toEqual(position());
       expect(positions.byStream.get('log')?.revision).toBe(0);
       expect(positions.lastClaim).toBeUndefined();
-      expect(contradiction(positions, LOG, TOPICS)).toBeUndefined();
+      expect(positionsProblem(positions, LOG, TOPICS)).toBeUndefined();
     }
   });
 
@@ -83,7 +83,7 @@ it.each([
   ['one of its streams is halted', { revision: 9, leaf: leafOf(9) }, { isHalted: () => true }],
 ])('the feed continues with a log if %s, or none', (_, one, log) => {
   expect(why(one, log)).toBeUndefined();
-  expect(contradiction(folded(), LOG, TOPICS)).toBeUndefined();
+  expect(positionsProblem(folded(), LOG, TOPICS)).toBeUndefined();
 });
 
 describe('the feed does not continue with a log', () => {
@@ -101,7 +101,7 @@ describe('the feed does not continue with a log', () => {
 
   it('in a topic that another log has claimed, even if that published nothing', () => {
     const relay = { log: fixedId(9), relay: fixedId(1), mark: fixedId(2) };
-    expect(contradiction(folded(claimMessage(relay)), LOG, TOPICS)).toContain('each log needs a topic');
+    expect(positionsProblem(folded(claimMessage(relay)), LOG, TOPICS)).toContain('each log needs a topic');
   });
 });
 
@@ -114,7 +114,7 @@ describe('the ends of partitions', () => {
     ...{ topicName: 'feed', partition: 1, errorCode: 0, baseOffset: `${baseOffset}`, ...more },
   });
   const endsAt = (high: number) => {
-    const ends = new Ends();
+    const ends = new PartitionEnds();
     ends.begin('feed', extents([0, 0], [0, high]));
     return ends;
   };
