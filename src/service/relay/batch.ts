@@ -1,3 +1,12 @@
+/**
+ * What one transaction publishes: the next records of the streams that lag, each checked once more, with a signed checkpoint
+ * after those of each stream and its new position.
+ *
+ * The messages (docs/feed.md) are records and checkpoints as CloudEvents 1.0, in the binary mode of the Kafka binding. The
+ * attributes are headers and the data is the value, so the bytes of a record are those in the log, from which its leaf is
+ * computed.
+ */
+
 import { CloudEvent, Kafka } from 'cloudevents';
 import { streamKind } from '../../../events/catalogue.ts';
 import {
@@ -16,8 +25,6 @@ import { BrokenStream, type StoredRecord } from '../../store/event-store.ts';
 import type { OpenLog } from '../open/open-log.ts';
 import type { FeedPosition, FeedPositions, LogState } from './positions.ts';
 
-/** What one transaction publishes: the next records of the streams that lag, each checked once more. */
-
 /** A transaction costs some milliseconds, whatever is in it. */
 export const MOST_RECORDS = 500;
 /** Kafka refuses more than 1 MiB at once. */
@@ -34,7 +41,7 @@ export interface StreamPart {
 }
 
 /** The parts of the log that batches need. */
-export type LogToRead = Pick<OpenLog, 'store'> & {
+export type BatchLog = Pick<OpenLog, 'store'> & {
   readonly runner: Pick<OpenLog['runner'], 'revision' | 'movement'>;
   readonly ledger: Pick<OpenLog['ledger'], 'tree'>;
 };
@@ -47,7 +54,7 @@ export type LogToRead = Pick<OpenLog, 'store'> & {
  * @throws StoreError
  */
 export async function nextBatch(
-  log: LogToRead,
+  log: BatchLog,
   lagging: Set<string>,
   published: (stream: string) => number,
   content: Content,
@@ -83,7 +90,7 @@ export async function nextBatch(
  * LogMoved is published together with the record that ends the move. Until then nobody knows in which of the two stores the
  * log continues. In the target of a move that was given up, the stream `log` ends with records that the log never had.
  */
-function lastToPublish({ runner }: LogToRead, stream: string): number {
+function lastToPublish({ runner }: BatchLog, stream: string): number {
   const last = runner.revision(stream);
   switch (runner.movement(stream).status) {
     case 'open':
@@ -113,7 +120,7 @@ interface RecordRange {
 
 /** @returns none if the first does not fit into the rest of the batch */
 async function readPart(
-  { store, ledger }: LogToRead,
+  { store, ledger }: BatchLog,
   { stream, first, last, isFirst }: RecordRange,
   content: Content,
   room: { records: number; bytes: number },
@@ -151,129 +158,10 @@ function checkUnchanged(stored: StoredRecord, revision: number, leaf: Uint8Array
   if (content !== 'blinded') checkRecord(stored);
 }
 
-/** The state of the log, with which positions are compared. */
-
 /** The parts of the log that the relay needs. */
 export type RelayLog = Pick<OpenLog, 'store' | 'runner' | 'ledger' | 'identity'>;
 
-/** @throws StoreError */
-export async function stateOfLog(
-  log: RelayLog,
-  content: Content,
-  { byStream }: FeedPositions,
-): Promise<LogState> {
-  const { runner, ledger, identity } = log;
-  // An earlier relay may have known records that have not arrived here yet.
-  for (const { stream, revision } of byStream.values())
-    if (revision > runner.revision(stream)) await runner.catchUp(stream);
-  return {
-    logId: identity.logId,
-    content,
-    recovery: recoveryOf(log),
-    size: (stream) => ledger.tree(stream).size,
-    isHalted: (stream) => runner.halted(stream) !== undefined,
-    leaf: (stream, revision) => ledger.tree(stream).leaf(revision).toString('hex'),
-  };
-}
-
-/** Number of the log's last recovery; 0 if there was none. */
-export function recoveryOf({ runner }: RelayLog): number {
-  return lastRecovery(runner.state(logHistory, LOG_STREAM));
-}
-
-/**
- * The messages of the feed (docs/feed.md): records and signed checkpoints as CloudEvents 1.0, in the binary mode of the
- * Kafka binding. The attributes are headers and the data is the value, so the bytes of a record are those in the log, from
- * which its leaf is computed.
- */
-
-export interface FeedMessage {
-  readonly key: string;
-  readonly value: Buffer;
-  readonly headers: Readonly<Record<string, string>>;
-}
-
-/** The members of a record that its attributes repeat. */
-interface Attributes {
-  readonly id: string;
-  readonly log: string;
-  readonly stream: string;
-  readonly revision: number;
-  readonly type: string;
-  readonly version: number;
-  readonly at: string;
-}
-
-/** @param stored a record that was checked */
-export function recordMessage(stored: RecordBytes, content: Content): FeedMessage {
-  const text = Buffer.from(stored.record).toString('utf8');
-  const { id, log, stream, revision, type, version, at } = JSON.parse(text) as Attributes;
-  const attributes = {
-    id,
-    source: sourceOf(log),
-    type: `urn.${type}.v${version}`,
-    subject: stream,
-    time: at,
-    datacontenttype: 'application/json',
-    logid: log,
-    revision: `${revision}`,
-    leaf: Buffer.from(stored.leaf).toString('hex'),
-    content,
-  };
-  return message(stream, attributes, dataOf(stored, stream, content));
-}
-
-/** @param at time of publication */
-export function checkpointMessage(signed: SignedCheckpoint, log: string, at: string): FeedMessage {
-  const { stream, size, recovery, note } = signed;
-  const attributes = {
-    // Only one checkpoint of each size is published.
-    id: `checkpoint/${stream}/${recovery}/${size}`,
-    source: sourceOf(log),
-    type: 'urn.checkpoint.v1',
-    subject: stream,
-    time: at,
-    datacontenttype: 'text/plain; charset=utf-8',
-    logid: log,
-    treesize: `${size}`,
-    recovery: `${recovery}`,
-  };
-  return message(stream, attributes, Buffer.from(note));
-}
-
-/** The record alone. Where sections may be included, `{"record":<record>,"sealed":<sections>}`, which is canonical too. */
-function dataOf({ record, sealed }: RecordBytes, stream: string, content: Content): Buffer {
-  if (content === 'blinded') return Buffer.from(record);
-  const sections = streamKind(stream) === 'study' ? includedSections(sealed, content) : NO_SECTIONS;
-  return Buffer.concat([RECORD, record, SEALED, sections, END]);
-}
-
-const [RECORD, SEALED, END] = [Buffer.from('{"record":'), Buffer.from(',"sealed":'), Buffer.from('}')];
-
-function sourceOf(log: string): string {
-  return `urn:uuid:${log}`;
-}
-
-type CloudEventAttributes = Readonly<Record<string, string>> & {
-  readonly type: string;
-  readonly source: string;
-};
-
-function message(stream: string, attributes: CloudEventAttributes, value: Buffer): FeedMessage {
-  const bound = Kafka.binary(new CloudEvent({ ...attributes, partitionkey: stream }));
-  // The SDK also makes headers for absent attributes, and one for the content type, which already has its own.
-  const present = Object.entries(bound.headers).filter(
-    ([name, header]) => header !== undefined && name !== 'ce_datacontenttype',
-  );
-  return {
-    key: stream,
-    value,
-    headers: Object.fromEntries(present.map(([name, header]) => [name, `${header}`])),
-  };
-}
-
-/** What one transaction publishes of one stream: its next records, a checkpoint after them, and its new position. */
-
+/** What is published of one stream: its next records, a checkpoint after them, and its new position. */
 export interface Publication {
   readonly stream: string;
   readonly messages: readonly FeedMessage[];
@@ -305,4 +193,118 @@ export function publicationOf(
       ...of,
     },
   };
+}
+
+interface FeedMessage {
+  readonly key: string;
+  readonly value: Buffer;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** The members of a record that its attributes repeat. */
+interface RecordAttributes {
+  readonly id: string;
+  readonly log: string;
+  readonly stream: string;
+  readonly revision: number;
+  readonly type: string;
+  readonly version: number;
+  readonly at: string;
+}
+
+/** @param stored a record that was checked */
+export function recordMessage(stored: RecordBytes, content: Content): FeedMessage {
+  const text = Buffer.from(stored.record).toString('utf8');
+  const { id, log, stream, revision, type, version, at } = JSON.parse(text) as RecordAttributes;
+  const attributes = {
+    id,
+    source: sourceOf(log),
+    type: `urn.${type}.v${version}`,
+    subject: stream,
+    time: at,
+    datacontenttype: 'application/json',
+    logid: log,
+    revision: `${revision}`,
+    leaf: Buffer.from(stored.leaf).toString('hex'),
+    content,
+  };
+  return feedMessage(stream, attributes, dataOf(stored, stream, content));
+}
+
+const [BEFORE_RECORD, BEFORE_SEALED, AFTER_SEALED] = [
+  Buffer.from('{"record":'),
+  Buffer.from(',"sealed":'),
+  Buffer.from('}'),
+];
+
+/** The record alone. Where sections may be included, `{"record":<record>,"sealed":<sections>}`, which is canonical too. */
+function dataOf({ record, sealed }: RecordBytes, stream: string, content: Content): Buffer {
+  if (content === 'blinded') return Buffer.from(record);
+  const sections = streamKind(stream) === 'study' ? includedSections(sealed, content) : NO_SECTIONS;
+  return Buffer.concat([BEFORE_RECORD, record, BEFORE_SEALED, sections, AFTER_SEALED]);
+}
+
+/** @param at time of publication */
+export function checkpointMessage(signed: SignedCheckpoint, log: string, at: string): FeedMessage {
+  const { stream, size, recovery, note } = signed;
+  const attributes = {
+    // Only one checkpoint of each size is published.
+    id: `checkpoint/${stream}/${recovery}/${size}`,
+    source: sourceOf(log),
+    type: 'urn.checkpoint.v1',
+    subject: stream,
+    time: at,
+    datacontenttype: 'text/plain; charset=utf-8',
+    logid: log,
+    treesize: `${size}`,
+    recovery: `${recovery}`,
+  };
+  return feedMessage(stream, attributes, Buffer.from(note));
+}
+
+function sourceOf(log: string): string {
+  return `urn:uuid:${log}`;
+}
+
+type CloudEventAttributes = Readonly<Record<string, string>> & {
+  readonly type: string;
+  readonly source: string;
+};
+
+function feedMessage(stream: string, attributes: CloudEventAttributes, value: Buffer): FeedMessage {
+  const bound = Kafka.binary(new CloudEvent({ ...attributes, partitionkey: stream }));
+  // The SDK also makes headers for absent attributes, and one for the content type, which already has its own.
+  const present = Object.entries(bound.headers).filter(
+    ([name, header]) => header !== undefined && name !== 'ce_datacontenttype',
+  );
+  return {
+    key: stream,
+    value,
+    headers: Object.fromEntries(present.map(([name, header]) => [name, `${header}`])),
+  };
+}
+
+/** The state of the log, with which the positions are compared before anything is published. @throws StoreError */
+export async function stateOfLog(
+  log: RelayLog,
+  content: Content,
+  { byStream }: FeedPositions,
+): Promise<LogState> {
+  const { runner, ledger, identity } = log;
+  // An earlier relay may have known records that have not arrived here yet.
+  for (const { stream, revision } of byStream.values())
+    if (revision > runner.revision(stream)) await runner.catchUp(stream);
+  return {
+    logId: identity.logId,
+    content,
+    recovery: recoveryOf(log),
+    size: (stream) => ledger.tree(stream).size,
+    isHalted: (stream) => runner.halted(stream) !== undefined,
+    leaf: (stream, revision) => ledger.tree(stream).leaf(revision).toString('hex'),
+  };
+}
+
+/** Number of the log's last recovery; 0 if there was none. */
+export function recoveryOf({ runner }: RelayLog): number {
+  return lastRecovery(runner.state(logHistory, LOG_STREAM));
 }

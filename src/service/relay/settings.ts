@@ -1,10 +1,10 @@
+/**
+ * Where the feed goes, what it includes, and why it ends. Every process that knows the options of a relay loads this, so it
+ * does not load the Kafka client.
+ */
+
 import type { Content } from '../../../events/record.ts';
 import { DomainError } from '../../base/errors.ts';
-
-/** Where the feed goes, and what it includes. */
-
-export const SASL_MECHANISMS = ['plain', 'scram-sha-256', 'scram-sha-512'] as const;
-export type SaslMechanism = (typeof SASL_MECHANISMS)[number];
 
 export interface RelaySettings {
   /** `host:port`, at least one. */
@@ -19,6 +19,9 @@ export interface RelaySettings {
     | undefined;
   readonly createTopics: boolean;
 }
+
+export const SASL_MECHANISMS = ['plain', 'scram-sha-256', 'scram-sha-512'] as const;
+export type SaslMechanism = (typeof SASL_MECHANISMS)[number];
 
 /** The topics of one feed. */
 export interface Topics {
@@ -52,7 +55,7 @@ export function transactionalIdOf(logId: string, { records }: Topics): string {
 }
 
 /** Why the feed cannot continue. */
-export type FeedFailure =
+type FeedFailure =
   | 'unreachable' // no broker answers
   | 'busy' // Kafka asks to retry, for example because a partition has no leader yet, or a topic is new
   | 'rejected' // credentials, certificates or permissions

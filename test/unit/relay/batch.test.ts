@@ -4,8 +4,8 @@ import { NEVER_MOVED } from '../../../projections/runner.ts';
 import type { RecordError } from '../../../src/base/errors.ts';
 import { MerkleTree } from '../../../src/core/log/merkle-tree.ts';
 import {
+  type BatchLog,
   CHECKPOINT_BYTES,
-  type LogToRead,
   MOST_BYTES,
   MOST_RECORDS,
   nextBatch,
@@ -16,7 +16,7 @@ import { paused, stored } from '../../support/facts.ts';
 async function logOf(
   sizes: Readonly<Record<string, number>>,
   { at, length = 0 }: { at?: string; length?: number } = {},
-): Promise<LogToRead> {
+): Promise<BatchLog> {
   const fact = length === 0 ? paused : { ...paused, data: { reason: 'x'.repeat(length) } };
   const store = new MemoryStore();
   const trees = new Map<string, MerkleTree>();
@@ -45,7 +45,7 @@ const never = (stream: string, error: Error) => {
 };
 
 /** Batches one after the other, as long as the streams are behind: how many records of each stream. */
-function batchesOf(log: LogToRead, behind: Set<string>) {
+function batchesOf(log: BatchLog, behind: Set<string>) {
   const published: Record<string, number> = {};
   return async () => {
     const batch = await nextBatch(log, behind, (stream) => published[stream] ?? -1, 'blinded', never);
