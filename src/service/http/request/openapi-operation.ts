@@ -1,8 +1,11 @@
+/**
+ * Operations of the API as the OpenAPI document has them: each route describes its own with one of four functions. Then what
+ * these descriptions share: errors, parameters, headers, the record of a participant, and the JSON schema of a result.
+ */
 import { z } from 'zod';
 import { ParticipantId } from '../../../core/model/members.ts';
 import { DRY_RUN_RESULT } from './command-reply.ts';
 import { JSON_BODY_KIB } from './json-body.ts';
-import { mayKnowOf, type StudyRequest } from './study-request.ts';
 import {
   BareUint128,
   BgStateResult,
@@ -12,32 +15,12 @@ import {
   remarkMembers,
 } from './study-view.ts';
 
-/** Describes an operation of the API for the OpenAPI document. */
-
 export type Json = Record<string, unknown>;
-
-const BAD_REQUEST =
-  'The request is malformed, a parameter is missing or unknown, or a level is invalid. The message names every problem.';
-/** The errors of an operation by status, with what each means. */
-export const ERRORS = {
-  400: BAD_REQUEST,
-  401: 'The API key is missing or not valid',
-  403: 'The key lacks the scope, or is limited to other levels',
-  404: 'There is no such study, or the key is not valid for it',
-  429: 'Too many failed attempts from this address (a valid key is never refused for this), or the key exceeds what it may have at one time or in one hour. Try again after Retry-After',
-  503: 'The service is starting or overloaded, or the log is out of space or does not answer. Try again after Retry-After',
-};
 
 interface Operation extends Answers {
   parameters: readonly Json[];
   /** Beside the scopes. */
   description?: string;
-}
-
-interface BodyOperation extends Answers {
-  result: Json;
-  body: Json;
-  bodyExample: Json;
 }
 
 interface Answers {
@@ -73,6 +56,12 @@ export function operation(
   };
 }
 
+interface BodyOperation extends Answers {
+  result: Json;
+  body: Json;
+  bodyExample: Json;
+}
+
 /** An operation that takes its parameters in a JSON body. */
 export function bodyOperation(
   summary: string,
@@ -99,12 +88,6 @@ export function bodyOperation(
   };
 }
 
-export const BODY_ERRORS = {
-  400: 'The body is not JSON, lacks a member, or has one that is unknown, given twice or not valid; or there is a parameter in the query string. The message names every problem that the members have.',
-  413: `The body is longer than ${JSON_BODY_KIB} KiB`,
-  415: 'The body is not JSON by its Content-Type',
-};
-
 /** An operation about the session itself, which needs no scope. */
 export function sessionOperation(
   summary: string,
@@ -126,23 +109,22 @@ export function sessionOperation(
   };
 }
 
-/** The headers of a request that writes. */
-export const WRITE_HEADERS = [
-  {
-    name: 'Idempotency-Key',
-    in: 'header',
-    description:
-      'Makes a retry safe: the same request with the same Idempotency-Key gets the same answer. Scoped to study and user.',
-    schema: { type: 'string', pattern: '^[\\x21-\\x7e]{1,255}$' },
-  },
-  {
-    name: 'X-On-Behalf-Of',
-    in: 'header',
-    description:
-      'The person who used a shared key. It is recorded with the event. It must be in NFC, have no invisible characters, and not begin with `=`, `+`, `-` or `@`, because a spreadsheet would take it for a formula. Beside the cookie of a session that names somebody, it may say only the same.',
-    schema: { type: 'string', minLength: 1, maxLength: 128 },
-  },
-];
+/** An operation of /healthz or /readyz, which needs no key. */
+export function probeOperation(summary: string, operationId: string): Json {
+  const responses = {
+    200: responseWith('Success', envelopeOf({ type: 'object' }), {
+      message: 'Success',
+      results: {},
+      status: 200,
+    }),
+    503: responseWith('Not ready', ref('Error'), {
+      message: 'The service is starting',
+      results: [],
+      status: 503,
+    }),
+  };
+  return { tags: ['Operation'], summary, operationId, security: [], responses };
+}
 
 /** `a`, `b` or `c` */
 const ANY_OF = new Intl.ListFormat('en-GB', { type: 'disjunction' });
@@ -170,7 +152,7 @@ const STUDY_HEADERS = {
   },
 };
 
-const REFUSED = {
+const REFUSED_HEADER = {
   'Urn-Refused': {
     description:
       'Why the state of the study or of a participant forbids it, as `operations` records it: `duplicate`, `paused`, `closed`, `importing`, `suspended`, `full`, `level-closed`, `no-entry`, `no-code`, `stale` or `malformed`. Absent if the status says enough.',
@@ -189,13 +171,13 @@ function responsesOf({ empty, errors, headers, isOfOneStudy = true, content, ...
         ...headers,
       },
     },
-    ...failuresOf(errors, empty, isOfOneStudy ? REFUSED : {}),
+    ...failuresOf(errors, empty, isOfOneStudy ? REFUSED_HEADER : {}),
   };
 }
 
 function successOf({ result, example }: Pick<Answers, 'result' | 'example'>) {
   if (result === undefined) return { description: 'Success', content: {} };
-  return response(
+  return responseWith(
     'Success',
     envelopeOf(result),
     example === undefined ? undefined : { message: 'Success', results: example, status: 200 },
@@ -206,7 +188,7 @@ function failuresOf(errors: Answers['errors'], empty: unknown, headers: Json = {
   const failures = Object.entries(errors).map(([status, description]) => [
     status,
     {
-      ...response(description, ref('Error'), {
+      ...responseWith(description, ref('Error'), {
         message: description,
         results: empty,
         status: Number(status),
@@ -230,7 +212,7 @@ export function envelopeOf(results: Json): Json {
   };
 }
 
-function response(description: string, schema: Json, example: Json | undefined) {
+function responseWith(description: string, schema: Json, example: Json | undefined) {
   const content = { schema, ...(example && { example }) };
   return { description, content: { 'application/json': content } };
 }
@@ -239,38 +221,30 @@ export function ref(name: string): Json {
   return { $ref: `#/components/schemas/${name}` };
 }
 
-export function jsonSchema(schema: z.ZodType): Json {
-  const { $schema: _, ...rest } = z.toJSONSchema(schema, {
-    target: 'draft-2020-12',
-    unrepresentable: 'any',
-    override: ({ zodSchema, jsonSchema: described, path }) => {
-      const { type } = zodSchema._zod.def;
-      if (zodSchema === PackOfVisit && path.length > 0) replaceMembers(described, ref('PackOfVisit'));
-      if (type === 'bigint') described.type = 'integer';
-      if (zodSchema === BareUint128) {
-        delete described.pattern;
-        Object.assign(described, { type: 'integer', minimum: 0 });
-      }
-      if (type === 'map')
-        Object.assign(described, {
-          type: 'object',
-          additionalProperties: valuesOf(zodSchema as z.ZodMap),
-        });
-    },
-  });
-  return rest;
-}
+// Errors
 
-function replaceMembers(described: Json, other: Json): void {
-  for (const name of Object.keys(described)) delete described[name];
-  Object.assign(described, other);
-}
+const BAD_REQUEST =
+  'The request is malformed, a parameter is missing or unknown, or a level is invalid. The message names every problem.';
+/** The errors of an operation by status, with what each means. */
+export const ERRORS = {
+  400: BAD_REQUEST,
+  401: 'The API key is missing or not valid',
+  403: 'The key lacks the scope, or is limited to other levels',
+  404: 'There is no such study, or the key is not valid for it',
+  429: 'Too many failed attempts from this address (a valid key is never refused for this), or the key exceeds what it may have at one time or in one hour. Try again after Retry-After',
+  503: 'The service is starting or overloaded, or the log is out of space or does not answer. Try again after Retry-After',
+};
 
-function valuesOf({ valueType }: z.ZodMap): Json {
-  return jsonSchema(valueType as z.ZodType);
-}
+/** The 404 of a route that writes an event about one participant. */
+export const NOT_FOUND = `${ERRORS[404]}. Or there is no such participant, or the key is limited to other participants`;
 
-/** Parameters and headers that several operations share, as the OpenAPI document describes them. */
+export const BODY_ERRORS = {
+  400: 'The body is not JSON, lacks a member, or has one that is unknown, given twice or not valid; or there is a parameter in the query string. The message names every problem that the members have.',
+  413: `The body is longer than ${JSON_BODY_KIB} KiB`,
+  415: 'The body is not JSON by its Content-Type',
+};
+
+// Parameters and headers
 
 export const STUDY = {
   name: 'study',
@@ -279,6 +253,23 @@ export const STUDY = {
   description: "The study's name",
   schema: { type: 'string' },
 };
+
+export function idParameter(required: boolean): Json {
+  return { name: 'id', in: 'query', required, schema: jsonSchema(ParticipantId) };
+}
+
+/** The parameters for factors. Each factor is a bare parameter, and the study decides its name. */
+export function levelParameters(description: string): Json {
+  return {
+    name: 'factors',
+    in: 'query',
+    style: 'form',
+    explode: true,
+    description: `${description}: one parameter per factor, named like the factor, for example sex=Male`,
+    schema: { type: 'object', additionalProperties: { type: 'string' } },
+    example: { sex: 'Male', local_site: '30-Dupage County' },
+  };
+}
 
 /** A factor's name never begins with `urn.`. */
 export const MIN_REVISION = {
@@ -323,17 +314,39 @@ export const EXCEL_PARAMETER = {
   schema: { type: 'string', enum: ['true'] },
 };
 
-/** Of an answer that is JSON or a list, as `Accept` asks. */
-export const VARY = {
-  Vary: { description: 'What the response depends on besides the URL', schema: { const: 'Accept' } },
-};
-
 export const DRY_RUN_PARAMETER = {
   name: 'urn.dry_run',
   in: 'query',
   description:
     '`true` checks everything and records nothing: nobody is randomized and nothing is drawn. The response has the header Urn-Dry-Run and shows only that the request would be accepted.',
   schema: { type: 'string', enum: ['true'] },
+};
+
+export function numberParameter(name: string, required: boolean, description: string, minimum = 0): Json {
+  return { name, in: 'query', required, description, schema: { type: 'integer', minimum } };
+}
+
+/** The headers of a request that writes. */
+export const WRITE_HEADERS = [
+  {
+    name: 'Idempotency-Key',
+    in: 'header',
+    description:
+      'Makes a retry safe: the same request with the same Idempotency-Key gets the same answer. Scoped to study and user.',
+    schema: { type: 'string', pattern: '^[\\x21-\\x7e]{1,255}$' },
+  },
+  {
+    name: 'X-On-Behalf-Of',
+    in: 'header',
+    description:
+      'The person who used a shared key. It is recorded with the event. It must be in NFC, have no invisible characters, and not begin with `=`, `+`, `-` or `@`, because a spreadsheet would take it for a formula. Beside the cookie of a session that names somebody, it may say only the same.',
+    schema: { type: 'string', minLength: 1, maxLength: 128 },
+  },
+];
+
+/** Of an answer that is JSON or a list, as `Accept` asks. */
+export const VARY = {
+  Vary: { description: 'What the response depends on besides the URL', schema: { const: 'Accept' } },
 };
 
 export const URN_NEXT = {
@@ -343,15 +356,7 @@ export const URN_NEXT = {
   },
 };
 
-export function idParameter(required: boolean): Json {
-  return { name: 'id', in: 'query', required, schema: jsonSchema(ParticipantId) };
-}
-
-export function numberParameter(name: string, required: boolean, description: string, minimum = 0): Json {
-  return { name, in: 'query', required, description, schema: { type: 'integer', minimum } };
-}
-
-/** What the operations that list and randomize participants share in the OpenAPI document. */
+// Schemas
 
 /** A record of any study, for the documentation. study-view.ts makes the exact schema for each study. */
 export const ParticipantRecord = z
@@ -370,7 +375,7 @@ export const ParticipantRecord = z
     }),
   );
 
-/** The `results` of both operations. */
+/** The `results` of listing and of randomizing participants. */
 export const RECORDS = { type: 'array', items: ref('ParticipantRecord') };
 
 export const EXAMPLE_RECORD = {
@@ -382,48 +387,34 @@ export const EXAMPLE_RECORD = {
   user: 'site-30',
 };
 
-/** The parameters for factors. Each factor is a bare parameter, and the study decides its name. */
-export function levelParameters(description: string): Json {
-  return {
-    name: 'factors',
-    in: 'query',
-    style: 'form',
-    explode: true,
-    description: `${description}: one parameter per factor, named like the factor, for example sex=Male`,
-    schema: { type: 'object', additionalProperties: { type: 'string' } },
-    example: { sex: 'Male', local_site: '30-Dupage County' },
-  };
+/** The JSON schema of a result or a body, as the document has it. */
+export function jsonSchema(schema: z.ZodType): Json {
+  const { $schema: _, ...rest } = z.toJSONSchema(schema, {
+    target: 'draft-2020-12',
+    unrepresentable: 'any',
+    override: ({ zodSchema, jsonSchema: described, path }) => {
+      const { type } = zodSchema._zod.def;
+      if (zodSchema === PackOfVisit && path.length > 0) replaceMembers(described, ref('PackOfVisit'));
+      if (type === 'bigint') described.type = 'integer';
+      if (zodSchema === BareUint128) {
+        delete described.pattern;
+        Object.assign(described, { type: 'integer', minimum: 0 });
+      }
+      if (type === 'map')
+        Object.assign(described, {
+          type: 'object',
+          additionalProperties: valuesOf(zodSchema as z.ZodMap),
+        });
+    },
+  });
+  return rest;
 }
 
-/** What the routes that write an event about one participant share. */
-
-/** For the OpenAPI document. */
-export const NOT_FOUND = `${ERRORS[404]}. Or there is no such participant, or the key is limited to other participants`;
-
-/** The participant's record as it is now and as the key's scopes show it, without generator states. */
-export function recordFor(request: StudyRequest, id: string): string {
-  const { participants, view, accepted } = request;
-  const participant = participants.find(id);
-  const scopes = accepted.key.scopes.filter((scope) => scope === 'read' || scope === 'blinded');
-  const isShown = participant && scopes.length > 0 && mayKnowOf(request, participant);
-  return isShown ? view().records([participant], scopes) : '[]';
+function replaceMembers(described: Json, other: Json): void {
+  for (const name of Object.keys(described)) delete described[name];
+  Object.assign(described, other);
 }
 
-/** What /healthz and /readyz share in the OpenAPI document. */
-
-/** An operation that needs no key. */
-export function probeOperation(summary: string, operationId: string): Json {
-  const responses = {
-    200: response('Success', envelopeOf({ type: 'object' }), {
-      message: 'Success',
-      results: {},
-      status: 200,
-    }),
-    503: response('Not ready', ref('Error'), {
-      message: 'The service is starting',
-      results: [],
-      status: 503,
-    }),
-  };
-  return { tags: ['Operation'], summary, operationId, security: [], responses };
+function valuesOf({ valueType }: z.ZodMap): Json {
+  return jsonSchema(valueType as z.ZodType);
 }

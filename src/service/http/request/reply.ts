@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import helmet from 'helmet';
+import type { z } from 'zod';
 
 /** The envelope of every response: exactly `message`, `results`, `status`. */
 
@@ -35,6 +36,19 @@ export function bare(contentType: string): Frame {
 
 export function envelope({ status, message, results }: Reply): string {
   return `${ENVELOPE.beginning(message)}${results}${ENVELOPE.end(status)}`;
+}
+
+/** JSON of a result, checked against its schema. */
+export function resultJson<T>(schema: z.ZodType<T>, result: T): string {
+  return JSON.stringify(checked(schema, result));
+}
+
+/** Throws when a result does not match its schema, so that a bug cannot leak anything. The error does not quote the result. */
+export function checked<T>(schema: z.ZodType<T>, result: unknown): T {
+  const parsed = schema.safeParse(result);
+  if (parsed.success) return parsed.data;
+  const paths = parsed.error.issues.map(({ path, code }) => `${path.join('.')}: ${code}`);
+  throw new Error(`a result does not fit the contract (${paths.join(', ')})`);
 }
 
 /**

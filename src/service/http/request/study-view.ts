@@ -1,3 +1,8 @@
+/**
+ * A study as HTTP shows it, in JSON or CSV. Parameters and bodies are checked against the study's factors and become a
+ * participant or a filter; participants become records, rendered according to the scopes of the key. Every record is checked
+ * against a strict schema first, so that a scope never sees more than the contract gives it.
+ */
 import type { IncomingMessage } from 'node:http';
 import { z } from 'zod';
 import type { Scope } from '../../../../events/access.ts';
@@ -25,171 +30,7 @@ import {
   VIEW,
 } from './parameters.ts';
 import { HttpProblem, problemList } from './problem.ts';
-import { bare } from './reply.ts';
-
-/** Schemas that several routes share. Results are checked against them, and the OpenAPI document is generated from them. */
-
-/** Decimal digits that the answer shows as a bare number. JavaScript numbers are too small to hold it. */
-export const BareUint128 = z.string().regex(/^(?:0|[1-9]\d{0,38})$/);
-
-export const BgStateResult = z
-  .strictObject({
-    bit_generator: z.literal('PCG64'),
-    has_uint32: z.union([z.literal(0), z.literal(1)]),
-    state: z.strictObject({ inc: BareUint128, state: BareUint128 }),
-    uinteger: z.int(),
-  })
-  .meta({
-    description:
-      "The generator's state after the draw, in the form of numpy's bit_generator.state. Only shown to a key with the scope `audit`.",
-  });
-
-export type BgStateResult = z.infer<typeof BgStateResult>;
-
-/** Members of a participant record, without the `f_<factor>` ones. */
-export const recordMembers = {
-  id: z.string().meta({ description: 'The participant identifier' }),
-  trt: z.string().meta({ description: 'The assigned treatment. Only shown to a key with the scope `read`.' }),
-  datetime: z
-    .string()
-    .meta({ description: 'Time of randomization (UTC)', examples: ['Wed, 10 Feb 2021 00:01:08 GMT'] }),
-  user: z.string().meta({ description: 'The user of the key that was used for the randomization' }),
-  bg_state: BgStateResult,
-};
-
-/** Members of a record in a list that was asked for with `urn.view`. */
-export const placeMembers = {
-  'urn.sequence': z
-    .int()
-    .meta({ description: '1, 2, … in the order of randomization. Only with the parameter `urn.view`' }),
-  'urn.revision': z.int().meta({
-    description:
-      'The revision of the event that enrolled the participant. Only with the parameter `urn.view`',
-  }),
-};
-
-/** A component of its own in the document (operation.ts). */
-export const PackOfVisit = z.strictObject({
-  visit: z.string(),
-  code: z.string().meta({ description: 'The pack that the participant has for the visit' }),
-  datetime: z.string().meta({
-    description:
-      'When a pack was first given out for the visit (UTC), in the format of the `datetime` of the record. Neither a replacement nor a correction changes it',
-    examples: ['Wed, 10 Mar 2021 09:30:00 GMT'],
-  }),
-});
-
-/** Members that a record has only if they say something. */
-export const remarkMembers = {
-  'urn.code': z
-    .string()
-    .optional()
-    .meta({ description: 'The pack that the participant has; not one of a visit' }),
-  'urn.packs': z.array(PackOfVisit).optional().meta({
-    description:
-      'The packs of visits that the participant has, in the order in which they were given out. Absent if there are none',
-  }),
-  'urn.occurred_at': z.string().optional().meta({
-    description:
-      'When the allocation was made, if it was made outside the service and entered by hand (ISO 8601, UTC)',
-  }),
-  'urn.as_randomized': z
-    .record(z.string(), z.string())
-    .optional()
-    .meta({ description: 'The levels (`f_<factor>`) as randomized, if levels were corrected since' }),
-  'urn.id_as_randomized': z
-    .string()
-    .optional()
-    .meta({ description: 'The id as randomized, if it was corrected since' }),
-  'urn.voided': VoidCause.optional().meta({
-    description: 'Why the participant was voided: they were randomized in error',
-  }),
-};
-
-/** JSON of a result, checked against its schema. */
-export function resultJson<T>(schema: z.ZodType<T>, result: T): string {
-  return JSON.stringify(checked(schema, result));
-}
-
-/** Throws when a result does not match its schema, so that a bug cannot leak anything. The error does not quote the result. */
-export function checked<T>(schema: z.ZodType<T>, result: unknown): T {
-  const parsed = schema.safeParse(result);
-  if (parsed.success) return parsed.data;
-  const paths = parsed.error.issues.map(({ path, code }) => `${path.join('.')}: ${code}`);
-  throw new Error(`a result does not fit the contract (${paths.join(', ')})`);
-}
-
-/** Besides `enrolled`, which counts everybody in the list. */
-export const HEADS = {
-  voided: z.int().meta({ description: 'How many of them are voided' }),
-  filled: z.int().meta({
-    description:
-      'How many of them fill a place of the target and of the limits: all but those voided as duplicates or as never enrolled',
-  }),
-};
-
-export const GoalResult = z
-  .strictObject({
-    kind: z.enum(['target', 'limit']).meta({ description: '`limit`: there are no more places' }),
-    places: z.int(),
-  })
-  .meta({
-    description:
-      'What `filled` is measured against: the target of the study, or if it has none its limit. For a key that is limited to levels of one factor, the limits of these levels together. Absent if nobody has said how many there may be',
-  });
-
-/** A study as HTTP shows it: parameters are checked against its factors, and records are rendered according to scopes. */
-
-export type DatetimeFormat = 'http-date' | 'sql';
-
-/** Parameters that are not factors. */
-const OWN_PARAMETERS = new Set([
-  ...['api_key', 'study', 'id', BG_STATE, VIEW, EXCEL],
-  ...MOMENT_PARAMETERS,
-  ...PAGE_PARAMETERS,
-]);
-
-/** How many participants are rendered before other work gets a turn: about a millisecond's worth. */
-export const SLICE = 250;
-
-export interface NewParticipant {
-  readonly id: string;
-  /** One level per factor, in the order of the design, under their current names; `NONE` for retired factors. */
-  readonly levels: readonly string[];
-  /** Why the design has no such participant. Its amendments do not change the answer to a repeated request. */
-  readonly problems: readonly string[];
-}
-
-export interface Filter {
-  readonly id: string | undefined;
-  /** The level asked for, per factor in the order of the design. */
-  readonly levels: readonly (string | undefined)[];
-  readonly sortedBy: SortedBy;
-}
-
-export const SHOWN_LEVELS = ['current', 'as_randomized'] as const;
-
-/** What a list is sorted by: the order of randomization, the id in use, or the level of a factor of the study. */
-export type SortedBy = 'time' | 'id' | { readonly factor: number };
-
-/** What a record shows besides the contract's members. */
-export interface RecordView {
-  /** Which levels the members `f_<factor>` are. */
-  readonly levels: (typeof SHOWN_LEVELS)[number];
-  /** Whether the record gives its place in the order of randomization. */
-  readonly place: boolean;
-}
-
-const AS_IN_CONTRACT: RecordView = { levels: 'current', place: false };
-
-interface Rendering {
-  readonly schema: z.ZodType;
-  /** For a participant who was corrected, or entered by hand. */
-  readonly fullSchema: z.ZodType;
-  readonly treatment: boolean;
-  readonly bgState: boolean;
-  readonly shown: RecordView;
-}
+import { bare, checked } from './reply.ts';
 
 export class StudyViews {
   /** A design never changes: an amendment makes a new one. */
@@ -208,6 +49,41 @@ export class StudyViews {
     return view;
   }
 }
+
+export type DatetimeFormat = 'http-date' | 'sql';
+
+interface NewParticipant {
+  readonly id: string;
+  /** One level per factor, in the order of the design, under their current names; `NONE` for retired factors. */
+  readonly levels: readonly string[];
+  /** Why the design has no such participant. Its amendments do not change the answer to a repeated request. */
+  readonly problems: readonly string[];
+}
+
+interface Filter {
+  readonly id: string | undefined;
+  /** The level asked for, per factor in the order of the design. */
+  readonly levels: readonly (string | undefined)[];
+  readonly sortedBy: SortedBy;
+}
+
+/** What a list is sorted by: the order of randomization, the id in use, or the level of a factor of the study. */
+export type SortedBy = 'time' | 'id' | { readonly factor: number };
+
+export const SHOWN_LEVELS = ['current', 'as_randomized'] as const;
+
+/** What a record shows besides the contract's members. */
+export interface RecordView {
+  /** Which levels the members `f_<factor>` are. */
+  readonly levels: (typeof SHOWN_LEVELS)[number];
+  /** Whether the record gives its place in the order of randomization. */
+  readonly place: boolean;
+}
+
+const AS_IN_CONTRACT: RecordView = { levels: 'current', place: false };
+
+/** How many participants are rendered before other work gets a turn: about a millisecond's worth. */
+export const SLICE = 250;
 
 export class StudyView {
   readonly #design: Design;
@@ -231,7 +107,7 @@ export class StudyView {
   newParticipant(query: Query, found: readonly string[]): NewParticipant {
     const form = [...found, ...prefixedParameters(query)];
     const problems: string[] = [];
-    const id = check(ParticipantId, query.get('id'), form);
+    const id = checkedParameter(ParticipantId, query.get('id'), form);
     const problemOfId = id === undefined ? undefined : patternProblem(id, this.#design);
     if (problemOfId !== undefined) problems.push(`id ${problemOfId}`);
     const levels = this.#levelsFrom((name) => query.get(name), form, problems);
@@ -278,7 +154,7 @@ export class StudyView {
   filter(query: Query, found: readonly string[] = []): Filter {
     const problems = [...found, ...prefixedParameters(query), ...this.#unknownParameters(query)];
     const id = query.get('id');
-    if (id !== undefined) check(ParticipantId, id, problems);
+    if (id !== undefined) checkedParameter(ParticipantId, id, problems);
     const levels = this.#design.factors.map((factor) => {
       const wanted = query.get(factor.name);
       return wanted === undefined ? undefined : levelOf(factor, wanted, factor.levels, problems);
@@ -426,6 +302,42 @@ export class StudyView {
   }
 }
 
+/** Parameters that are not factors. */
+const OWN_PARAMETERS = new Set([
+  ...['api_key', 'study', 'id', BG_STATE, VIEW, EXCEL],
+  ...MOMENT_PARAMETERS,
+  ...PAGE_PARAMETERS,
+]);
+
+function prefixedParameters(query: Query): string[] {
+  return [...query.keys()]
+    .filter((name) => name.startsWith('f_'))
+    .map((name) => `${name}: the prefix f_ belongs to records only; send ${name.slice(2)}`);
+}
+
+/** Returns the parsed value, and adds any problems to the list. */
+function checkedParameter<T>(schema: z.ZodType<T>, input: unknown, problems: string[]): T | undefined {
+  const parsed = schema.safeParse(input);
+  if (parsed.success) return parsed.data;
+  for (const { message } of parsed.error.issues) problems.push(message);
+  return undefined;
+}
+
+/** A copy in memory of its own: a substring of a URL would keep the whole URL in memory. */
+function ownText(part: string): string {
+  return Buffer.from(part).toString();
+}
+
+/** The level that is meant, under its current name. Adds a problem if the name is unknown, or no longer in use. */
+function levelOf(factor: Factor, asked: string, choices: readonly string[], problems: string[]): string {
+  const { levels } = factor;
+  const known = askedLevel(factor, asked);
+  // The text of the design, because a substring of a URL would keep the whole URL in memory.
+  if (known !== undefined) return levels.find((level) => level === known) ?? known;
+  problems.push(noSuchLevel(factor, asked, choices));
+  return levelNow(factor, asked);
+}
+
 /** The levels that a record shows and that filters apply to. */
 export function levelsShown(participant: Enrolled, which: RecordView['levels']): readonly string[] {
   return which === 'current' ? currentLevels(participant) : participant.levels;
@@ -455,19 +367,13 @@ function withBgState(record: object): string {
   return `${JSON.stringify(shown).slice(0, -1)},"bg_state":{"bit_generator":"${bit_generator}","has_uint32":${has_uint32},"state":${stateText},"uinteger":${uinteger}}}`;
 }
 
-/** The level that is meant, under its current name. Adds a problem if the name is unknown, or no longer in use. */
-function levelOf(factor: Factor, asked: string, choices: readonly string[], problems: string[]): string {
-  const { levels } = factor;
-  const known = askedLevel(factor, asked);
-  // The text of the design, because a substring of a URL would keep the whole URL in memory.
-  if (known !== undefined) return levels.find((level) => level === known) ?? known;
-  problems.push(noSuchLevel(factor, asked, choices));
-  return levelNow(factor, asked);
-}
-
-/** A copy in memory of its own: a substring of a URL would keep the whole URL in memory. */
-function ownText(part: string): string {
-  return Buffer.from(part).toString();
+interface Rendering {
+  readonly schema: z.ZodType;
+  /** For a participant who was corrected, or entered by hand. */
+  readonly fullSchema: z.ZodType;
+  readonly treatment: boolean;
+  readonly bgState: boolean;
+  readonly shown: RecordView;
 }
 
 /** z.enum is no use here: it keeps its values as keys of an object, and a treatment or level may have any name. */
@@ -476,21 +382,105 @@ function oneOf(values: readonly string[]): z.ZodType<string> {
   return z.string().refine((value) => own.has(value), { error: 'not among the allowed values' });
 }
 
-function prefixedParameters(query: Query): string[] {
-  return [...query.keys()]
-    .filter((name) => name.startsWith('f_'))
-    .map((name) => `${name}: the prefix f_ belongs to records only; send ${name.slice(2)}`);
-}
+// The members of a record, and of other results, for the checks and the OpenAPI document
 
-/** Returns the parsed value, and adds any problems to the list. */
-function check<T>(schema: z.ZodType<T>, input: unknown, problems: string[]): T | undefined {
-  const parsed = schema.safeParse(input);
-  if (parsed.success) return parsed.data;
-  for (const { message } of parsed.error.issues) problems.push(message);
-  return undefined;
-}
+/** Decimal digits that the answer shows as a bare number. JavaScript numbers are too small to hold it. */
+export const BareUint128 = z.string().regex(/^(?:0|[1-9]\d{0,38})$/);
 
-/** Whether a client wants comma-separated values. JSON is the default, also for clients that name no type or accept any. */
+export const BgStateResult = z
+  .strictObject({
+    bit_generator: z.literal('PCG64'),
+    has_uint32: z.union([z.literal(0), z.literal(1)]),
+    state: z.strictObject({ inc: BareUint128, state: BareUint128 }),
+    uinteger: z.int(),
+  })
+  .meta({
+    description:
+      "The generator's state after the draw, in the form of numpy's bit_generator.state. Only shown to a key with the scope `audit`.",
+  });
+
+export type BgStateResult = z.infer<typeof BgStateResult>;
+
+/** Members of a participant record, without the `f_<factor>` ones. */
+export const recordMembers = {
+  id: z.string().meta({ description: 'The participant identifier' }),
+  trt: z.string().meta({ description: 'The assigned treatment. Only shown to a key with the scope `read`.' }),
+  datetime: z
+    .string()
+    .meta({ description: 'Time of randomization (UTC)', examples: ['Wed, 10 Feb 2021 00:01:08 GMT'] }),
+  user: z.string().meta({ description: 'The user of the key that was used for the randomization' }),
+  bg_state: BgStateResult,
+};
+
+/** Members of a record in a list that was asked for with `urn.view`. */
+export const placeMembers = {
+  'urn.sequence': z
+    .int()
+    .meta({ description: '1, 2, … in the order of randomization. Only with the parameter `urn.view`' }),
+  'urn.revision': z.int().meta({
+    description:
+      'The revision of the event that enrolled the participant. Only with the parameter `urn.view`',
+  }),
+};
+
+/** A component of its own in the OpenAPI document. */
+export const PackOfVisit = z.strictObject({
+  visit: z.string(),
+  code: z.string().meta({ description: 'The pack that the participant has for the visit' }),
+  datetime: z.string().meta({
+    description:
+      'When a pack was first given out for the visit (UTC), in the format of the `datetime` of the record. Neither a replacement nor a correction changes it',
+    examples: ['Wed, 10 Mar 2021 09:30:00 GMT'],
+  }),
+});
+
+/** Members that a record has only if they say something. */
+export const remarkMembers = {
+  'urn.code': z
+    .string()
+    .optional()
+    .meta({ description: 'The pack that the participant has; not one of a visit' }),
+  'urn.packs': z.array(PackOfVisit).optional().meta({
+    description:
+      'The packs of visits that the participant has, in the order in which they were given out. Absent if there are none',
+  }),
+  'urn.occurred_at': z.string().optional().meta({
+    description:
+      'When the allocation was made, if it was made outside the service and entered by hand (ISO 8601, UTC)',
+  }),
+  'urn.as_randomized': z
+    .record(z.string(), z.string())
+    .optional()
+    .meta({ description: 'The levels (`f_<factor>`) as randomized, if levels were corrected since' }),
+  'urn.id_as_randomized': z
+    .string()
+    .optional()
+    .meta({ description: 'The id as randomized, if it was corrected since' }),
+  'urn.voided': VoidCause.optional().meta({
+    description: 'Why the participant was voided: they were randomized in error',
+  }),
+};
+
+/** Besides `enrolled`, which counts everybody in the list. */
+export const HEADS = {
+  voided: z.int().meta({ description: 'How many of them are voided' }),
+  filled: z.int().meta({
+    description:
+      'How many of them fill a place of the target and of the limits: all but those voided as duplicates or as never enrolled',
+  }),
+};
+
+export const GoalResult = z
+  .strictObject({
+    kind: z.enum(['target', 'limit']).meta({ description: '`limit`: there are no more places' }),
+    places: z.int(),
+  })
+  .meta({
+    description:
+      'What `filled` is measured against: the target of the study, or if it has none its limit. For a key that is limited to levels of one factor, the limits of these levels together. Absent if nobody has said how many there may be',
+  });
+
+// JSON or CSV
 
 export const CSV = 'text/csv';
 const JSON_TYPE = 'application/json';
@@ -498,7 +488,10 @@ const JSON_TYPE = 'application/json';
 /** Around a list without the envelope. */
 export const BARE_CSV = bare(`${CSV}; charset=utf-8; header=present`);
 
-/** Only a client that names `text/csv` gets it, unless it prefers JSON. */
+/**
+ * Whether a client wants comma-separated values. Only one that names `text/csv` gets them, unless it prefers JSON: that is the
+ * default, also for clients that name no type or accept any.
+ */
 export function wantsCsv({ headers }: Pick<IncomingMessage, 'headers'>): boolean {
   const { accept } = headers;
   if (accept === undefined || !accept.toLowerCase().includes(CSV)) return false;

@@ -4,15 +4,9 @@ import type { DispensationCorrected } from '../../../../events/packs.ts';
 import type { ActName } from '../../../core/acts/acts.ts';
 import { type Members, STATUSES, type StudyOutcome } from '../../../core/model/outcomes.ts';
 import type { ActResults, ActRoute } from '../request/act-route.ts';
-import {
-  EXAMPLE_RECORD,
-  jsonSchema,
-  NOT_FOUND,
-  RECORDS,
-  recordFor,
-  ref,
-} from '../request/openapi-operation.ts';
-import { resultJson } from '../request/study-view.ts';
+import { recordFor } from '../request/command-reply.ts';
+import { EXAMPLE_RECORD, jsonSchema, NOT_FOUND, RECORDS, ref } from '../request/openapi-operation.ts';
+import { resultJson } from '../request/reply.ts';
 
 /** The routes by which acts are asked for: what cannot be derived from the acts. */
 

@@ -18,8 +18,8 @@ import { ACT_HEADERS, answerCommand, dryRunReply, reusedReply } from '../request
 import { bodyOperation, ERRORS, jsonSchema } from '../request/openapi-operation.ts';
 import { idempotencyKeyOf } from '../request/parameters.ts';
 import { HttpProblem, problemList } from '../request/problem.ts';
+import { resultJson } from '../request/reply.ts';
 import { type BodyRequest, bodyHandler, type Services, type StudyReply } from '../request/study-request.ts';
-import { resultJson } from '../request/study-view.ts';
 
 /** POST /amendments: changes the design of a study from here on. */
 

@@ -1,3 +1,8 @@
+/**
+ * How far apart the arms of a study are: GET /balance counts participants by level and treatment, and GET /expected_balance
+ * compares the study with replicates of it. Both tell of all levels, and so of arms: not for a key that is limited to some
+ * levels.
+ */
 import { z } from 'zod';
 import { counted } from '../../../base/wording.ts';
 import type { Balance } from '../../../core/model/balance.ts';
@@ -6,13 +11,10 @@ import { replicateProblem } from '../../../statistics/replicate/replicate.ts';
 import { ERRORS, MIN_REVISION, MOMENT, operation, ref, STUDY } from '../request/openapi-operation.ts';
 import { MOMENT_PARAMETERS, refuseProblems, unknownParameters } from '../request/parameters.ts';
 import { HttpProblem } from '../request/problem.ts';
-import { SUCCESS } from '../request/reply.ts';
+import { checked, SUCCESS } from '../request/reply.ts';
 import { momentOf, type Services, type StudyReply, studyAt, studyHandler } from '../request/study-request.ts';
-import { checked } from '../request/study-view.ts';
 
-/** GET /balance: how many participants of each level got each treatment. Such totals reveal arms, so it needs `audit`. */
-
-const PARAMETERS = new Set(['api_key', 'study', ...MOMENT_PARAMETERS]);
+const BALANCE_PARAMETERS = new Set(['api_key', 'study', ...MOMENT_PARAMETERS]);
 
 const Counts = z
   .array(z.int())
@@ -46,7 +48,7 @@ export const BalanceResult = z
     description: '`totals` and `factors` count everybody who was randomized, at their current levels',
   });
 
-const TALLY = {
+const EXAMPLE_TALLY = {
   totals: [2, 2, 1],
   factors: [
     {
@@ -58,7 +60,12 @@ const TALLY = {
     },
   ],
 };
-const EXAMPLE = { treatments: ['MART', 'RMC-Q', 'RMC-A'], ...TALLY, counted: TALLY, voided: [0, 1, 0] };
+const BALANCE_EXAMPLE = {
+  treatments: ['MART', 'RMC-Q', 'RMC-A'],
+  ...EXAMPLE_TALLY,
+  counted: EXAMPLE_TALLY,
+  voided: [0, 1, 0],
+};
 
 export const balanceOperation = operation(
   'How many participants of each level are on each treatment',
@@ -67,28 +74,29 @@ export const balanceOperation = operation(
   {
     parameters: [STUDY, MIN_REVISION, ...MOMENT],
     result: ref('Balance'),
-    example: EXAMPLE,
+    example: BALANCE_EXAMPLE,
     empty: [],
     errors: ERRORS,
   },
 );
 
+/** GET /balance: how many participants of each level got each treatment. Such totals reveal arms, so it needs `audit`. */
 export function getBalance(services: Services) {
   return studyHandler(services, ['audit'], async (request) => {
     const { query, accepted, study } = request;
-    const problems = unknownParameters(query, PARAMETERS, 'balance');
+    const problems = unknownParameters(query, BALANCE_PARAMETERS, 'balance');
     const moment = momentOf(request, problems);
     refuseProblems(problems);
     if (accepted.key.where)
       throw new HttpProblem(403, 'This API key is limited to some levels, and a balance tells of all');
-    if (!moment) return reply(services.runner.state(balance, study.stream), study.revision);
+    if (!moment) return balanceReply(services.runner.state(balance, study.stream), study.revision);
     services.limits.lists.beginPast(request.response);
     const { states, revision } = await studyAt(services, request, moment, { balance });
-    return reply(states.balance, revision);
+    return balanceReply(states.balance, revision);
   });
 }
 
-function reply(balance: Balance | undefined, revision: number): StudyReply {
+function balanceReply(balance: Balance | undefined, revision: number): StudyReply {
   const results = JSON.stringify(checked(BalanceResult, balance?.view()));
   return {
     status: 200,
@@ -99,15 +107,13 @@ function reply(balance: Balance | undefined, revision: number): StudyReply {
   };
 }
 
-/** GET /expected_balance: how far apart the arms of a study are, and how far apart they are in replicates of it. */
-
-const SCOPES = ['read', 'audit'] as const;
-const PARAMETERSExpectedBalance = new Set(['api_key', 'study', 'urn.min_revision']);
+const BAND_SCOPES = ['read', 'audit'] as const;
+const BAND_PARAMETERS = new Set(['api_key', 'study', 'urn.min_revision']);
 /** A request waits no longer than this for a band. */
-const WAIT_MS = 1500;
+const BAND_WAIT_MS = 1500;
 const RETRY_AFTER_SECONDS = '2';
 
-const AT_TWO_POINTS = {
+const EXAMPLE_AT_TWO_POINTS = {
   expected: [
     [1, 1, 1, 1, 1],
     [0, 0, 0, 2, 2],
@@ -115,23 +121,23 @@ const AT_TWO_POINTS = {
   actual: [1, 0],
   percentile: [0.5, 0.3155],
 };
-const EXAMPLEExpectedBalance = {
+const BAND_EXAMPLE = {
   reps: 1000,
   seed: 2893172412,
   points: [1, 2],
-  overall: AT_TWO_POINTS,
-  levels: { sex: { Male: AT_TWO_POINTS } },
+  overall: EXAMPLE_AT_TWO_POINTS,
+  levels: { sex: { Male: EXAMPLE_AT_TWO_POINTS } },
   course: { actual: 1, percentile: 0.3155 },
 };
 
 export const expectedBalanceOperation = operation(
   'How far apart the arms are, and how far apart they are in replicates of the study',
   'expected-balance',
-  SCOPES,
+  BAND_SCOPES,
   {
     parameters: [STUDY, MIN_REVISION],
     result: ref('ExpectedBalance'),
-    example: EXAMPLEExpectedBalance,
+    example: BAND_EXAMPLE,
     empty: {},
     errors: {
       ...ERRORS,
@@ -142,9 +148,10 @@ export const expectedBalanceOperation = operation(
   },
 );
 
+/** GET /expected_balance: how far apart the arms of a study are, and how far apart they are in replicates of it. */
 export function getExpectedBalance(services: Services) {
-  return studyHandler(services, SCOPES, async ({ query, accepted: { key }, design, study }) => {
-    refuseProblems(unknownParameters(query, PARAMETERSExpectedBalance, 'expected-balance'));
+  return studyHandler(services, BAND_SCOPES, async ({ query, accepted: { key }, design, study }) => {
+    refuseProblems(unknownParameters(query, BAND_PARAMETERS, 'expected-balance'));
     if (key.where)
       throw new HttpProblem(
         403,
@@ -157,7 +164,7 @@ export function getExpectedBalance(services: Services) {
     if (problem !== undefined) throw new HttpProblem(422, problem);
     const { stream, registered } = study;
     const { studyId } = registered;
-    const band = await services.expectedBands.of({ stream, studyId }, study.revision, WAIT_MS);
+    const band = await services.expectedBands.of({ stream, studyId }, study.revision, BAND_WAIT_MS);
     if (!('json' in band))
       throw new HttpProblem(
         503,

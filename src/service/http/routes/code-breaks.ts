@@ -23,7 +23,7 @@ import {
 } from '../request/openapi-operation.ts';
 import { idempotencyKeyOf, refuseProblems, unknownParameters } from '../request/parameters.ts';
 import { HttpProblem } from '../request/problem.ts';
-import { SUCCESS } from '../request/reply.ts';
+import { resultJson, SUCCESS } from '../request/reply.ts';
 import {
   actorOf,
   type BodyRequest,
@@ -34,7 +34,6 @@ import {
   studyEvenIfHalted,
   studyHandler,
 } from '../request/study-request.ts';
-import { resultJson } from '../request/study-view.ts';
 
 /** GET and POST /code_breaks: who was unblinded, and breaking the code of one participant. */
 

@@ -1,3 +1,7 @@
+/**
+ * GET /enrolment: how a study has grown, by level and, for keys that may see arms in the list, by treatment. The counts are for
+ * charts. They are made once for everybody who asks until the study changes.
+ */
 import { z } from 'zod';
 import type { ApiKey } from '../../../../projections/access.ts';
 import { toJson } from '../../../base/json.ts';
@@ -14,132 +18,34 @@ import {
 } from '../../../core/model/participants.ts';
 import { ERRORS, MIN_REVISION, operation, ref, STUDY } from '../request/openapi-operation.ts';
 import { refuseProblems, unknownParameters } from '../request/parameters.ts';
-import { SUCCESS } from '../request/reply.ts';
+import { checked, SUCCESS } from '../request/reply.ts';
 import { type Services, studyHandler } from '../request/study-request.ts';
-import { checked, GoalResult, HEADS, SLICE } from '../request/study-view.ts';
+import { GoalResult, HEADS, SLICE } from '../request/study-view.ts';
 
-/** How a study has grown: counts of participants over time, by level and by treatment, for charts. */
+const SCOPES = ['read', 'blinded'] as const;
+const PARAMETERS = new Set(['api_key', 'study', 'urn.min_revision']);
 
 /** A chart shows no more than this many points. */
 export const MAX_POINTS = 200;
 
-/** The counts of some participants. */
-interface Count extends HeadCount {
-  /** How many have each treatment, in the order of the design. */
-  readonly byTreatment: readonly number[];
-}
+const enrolled = z.int().meta({
+  description: 'Number of participants; for a key that is limited to some levels, within its limits',
+});
+const treatments = z.map(z.string(), z.int()).meta({
+  description:
+    'How many of them have each treatment. Only for a key with the scope `read` and without `blinded`',
+});
 
-export interface EnrolmentTally extends Count {
-  readonly treatments: readonly string[];
-  /** Each counts the participants up to that one, in the order of randomization. */
-  readonly points: readonly (Count & Pick<Participant, 'sequence' | 'at'>)[];
-  /** At current levels, in the order of the design. */
-  readonly levels: readonly (Count & { readonly factor: string; readonly level: string })[];
-}
+const BEYOND = 'absent for a level beyond the limits of the key';
+const levelHeads = {
+  voided: HEADS.voided.optional().meta({ description: `Of these, voided; ${BEYOND}` }),
+  filled: HEADS.filled.optional().meta({ description: `Of these, on a place; ${BEYOND}` }),
+};
 
-/** Voided participants are counted, since the list shows them. @param known those of whom the key may know */
-export function tallied(inForce: Design, known: readonly Participant[]): EnrolmentTally {
-  const points = new Set(evenlySpaced(known.length, MAX_POINTS));
-  const tally = new Tally(inForce);
-  for (const [i, participant] of known.entries()) tally.add(participant, points.has(i));
-  return tally.result();
-}
-
-/** At most `most` indexes of a list, with the first and the last one. */
-export function evenlySpaced(length: number, most: number): number[] {
-  if (length <= most) return Array.from({ length }, (_, i) => i);
-  return Array.from({ length: most }, (_, i) => Math.round((i * (length - 1)) / (most - 1)));
-}
-
-/** A `Count` while it grows. */
-class Counter {
-  readonly #heads = new HeadCounter();
-  readonly byTreatment: number[];
-
-  constructor(treatments: number) {
-    this.byTreatment = Array<number>(treatments).fill(0);
-  }
-
-  add(participant: Enrolled, treatment: number): void {
-    this.#heads.add(participant);
-    this.byTreatment[treatment] = (this.byTreatment[treatment] ?? 0) + 1;
-  }
-
-  now(): Count {
-    return { ...this.#heads.now(), byTreatment: this.byTreatment.slice() };
-  }
-}
-
-class Tally {
-  readonly #treatments: readonly string[];
-  readonly #indexes: ReadonlyMap<string, number>;
-  readonly #all: Counter;
-  readonly #points: EnrolmentTally['points'][number][] = [];
-  /** For each factor, by level. */
-  readonly #factors: readonly { readonly name: string; readonly levels: ReadonlyMap<string, Counter> }[];
-
-  constructor({ treatments, factors }: Design) {
-    this.#treatments = treatments;
-    this.#indexes = new Map(treatments.map((treatment, i) => [treatment, i]));
-    this.#all = new Counter(treatments.length);
-    this.#factors = factors.map(({ name, levels }) => ({
-      name,
-      levels: new Map(levels.map((level) => [level, new Counter(treatments.length)])),
-    }));
-  }
-
-  add(participant: Participant, isPoint: boolean): void {
-    const treatment = this.#indexes.get(participant.treatment);
-    if (treatment === undefined)
-      throw new Error('a participant with a treatment that the design does not have');
-    this.#all.add(participant, treatment);
-    // Participants who came after a factor was retired have no level of it.
-    for (const [i, level] of currentLevels(participant).entries())
-      this.#factors[i]?.levels.get(level)?.add(participant, treatment);
-    const { sequence, at } = participant;
-    if (isPoint) this.#points.push({ sequence, at, ...this.#all.now() });
-  }
-
-  result(): EnrolmentTally {
-    const levels = this.#factors.flatMap(({ name, levels: counters }) =>
-      [...counters].map(([level, counter]) => ({ factor: name, level, ...counter.now() })),
-    );
-    return { treatments: this.#treatments, ...this.#all.now(), points: this.#points, levels };
-  }
-}
-
-/** Keeps the last result that was made from the participants of a study. */
-
-interface KeptResult<T> {
-  readonly name: string;
-  readonly revision: number;
-  readonly made: Promise<T>;
-}
-
-/**
- * Keeps, for each study, the last result that was made from its participants, until the study changes or a different result
- * is asked for. So everybody who asks meanwhile shares one result, and each study keeps only one.
- */
-class LastOfStudy<T> {
-  readonly #last = new WeakMap<Participants, KeptResult<T>>();
-
-  /**
-   * @param revision of the study at the time of the call
-   * @param name of the result; different results have different names
-   */
-  of(participants: Participants, revision: number, name: string, make: () => Promise<T>): Promise<T> {
-    const last = this.#last.get(participants);
-    if (last?.revision === revision && last.name === name) return last.made;
-    const made = make();
-    this.#last.set(participants, { name, revision, made });
-    return made;
-  }
-}
-
-/** GET /enrolment: how a study has grown, by level and, for keys that may see arms in the list, by treatment. */
-
-const SCOPES = ['read', 'blinded'] as const;
-const PARAMETERS = new Set(['api_key', 'study', 'urn.min_revision']);
+export const EnrolmentResult = resultWith({ enrolled, ...HEADS, treatments: treatments.optional() });
+/** Strict: a result that names a treatment fails the check. */
+const BlindedResult = resultWith({ enrolled, ...HEADS });
+const UnblindedResult = resultWith({ enrolled, ...HEADS, treatments });
 
 /** @param counts the members that count participants */
 function resultWith<C extends z.ZodRawShape>(counts: C) {
@@ -166,25 +72,6 @@ function resultWith<C extends z.ZodRawShape>(counts: C) {
       }),
   });
 }
-
-const enrolled = z.int().meta({
-  description: 'Number of participants; for a key that is limited to some levels, within its limits',
-});
-const treatments = z.map(z.string(), z.int()).meta({
-  description:
-    'How many of them have each treatment. Only for a key with the scope `read` and without `blinded`',
-});
-
-const BEYOND = 'absent for a level beyond the limits of the key';
-const levelHeads = {
-  voided: HEADS.voided.optional().meta({ description: `Of these, voided; ${BEYOND}` }),
-  filled: HEADS.filled.optional().meta({ description: `Of these, on a place; ${BEYOND}` }),
-};
-
-export const EnrolmentResult = resultWith({ enrolled, ...HEADS, treatments: treatments.optional() });
-/** Strict: a result that names a treatment fails the check. */
-const BlindedResult = resultWith({ enrolled, ...HEADS });
-const UnblindedResult = resultWith({ enrolled, ...HEADS, treatments });
 
 const EXAMPLE = {
   target: 300,
@@ -269,6 +156,120 @@ export function getEnrolment(services: Services) {
       revision,
     };
   });
+}
+
+interface KeptResult<T> {
+  readonly name: string;
+  readonly revision: number;
+  readonly made: Promise<T>;
+}
+
+/**
+ * Keeps, for each study, the last result that was made from its participants, until the study changes or a different result
+ * is asked for. So everybody who asks meanwhile shares one result, and each study keeps only one.
+ */
+class LastOfStudy<T> {
+  readonly #last = new WeakMap<Participants, KeptResult<T>>();
+
+  /**
+   * @param revision of the study at the time of the call
+   * @param name of the result; different results have different names
+   */
+  of(participants: Participants, revision: number, name: string, make: () => Promise<T>): Promise<T> {
+    const last = this.#last.get(participants);
+    if (last?.revision === revision && last.name === name) return last.made;
+    const made = make();
+    this.#last.set(participants, { name, revision, made });
+    return made;
+  }
+}
+
+/** The counts of some participants. */
+interface Count extends HeadCount {
+  /** How many have each treatment, in the order of the design. */
+  readonly byTreatment: readonly number[];
+}
+
+export interface EnrolmentTally extends Count {
+  readonly treatments: readonly string[];
+  /** Each counts the participants up to that one, in the order of randomization. */
+  readonly points: readonly (Count & Pick<Participant, 'sequence' | 'at'>)[];
+  /** At current levels, in the order of the design. */
+  readonly levels: readonly (Count & { readonly factor: string; readonly level: string })[];
+}
+
+/**
+ * Counts participants over time, by level and by treatment. Voided participants are counted, since the list shows them.
+ * @param known those of whom the key may know
+ */
+export function tallied(inForce: Design, known: readonly Participant[]): EnrolmentTally {
+  const points = new Set(evenlySpaced(known.length, MAX_POINTS));
+  const tally = new Tally(inForce);
+  for (const [i, participant] of known.entries()) tally.add(participant, points.has(i));
+  return tally.result();
+}
+
+/** At most `most` indexes of a list, with the first and the last one. */
+export function evenlySpaced(length: number, most: number): number[] {
+  if (length <= most) return Array.from({ length }, (_, i) => i);
+  return Array.from({ length: most }, (_, i) => Math.round((i * (length - 1)) / (most - 1)));
+}
+
+class Tally {
+  readonly #treatments: readonly string[];
+  readonly #indexes: ReadonlyMap<string, number>;
+  readonly #all: Counter;
+  readonly #points: EnrolmentTally['points'][number][] = [];
+  /** For each factor, by level. */
+  readonly #factors: readonly { readonly name: string; readonly levels: ReadonlyMap<string, Counter> }[];
+
+  constructor({ treatments, factors }: Design) {
+    this.#treatments = treatments;
+    this.#indexes = new Map(treatments.map((treatment, i) => [treatment, i]));
+    this.#all = new Counter(treatments.length);
+    this.#factors = factors.map(({ name, levels }) => ({
+      name,
+      levels: new Map(levels.map((level) => [level, new Counter(treatments.length)])),
+    }));
+  }
+
+  add(participant: Participant, isPoint: boolean): void {
+    const treatment = this.#indexes.get(participant.treatment);
+    if (treatment === undefined)
+      throw new Error('a participant with a treatment that the design does not have');
+    this.#all.add(participant, treatment);
+    // Participants who came after a factor was retired have no level of it.
+    for (const [i, level] of currentLevels(participant).entries())
+      this.#factors[i]?.levels.get(level)?.add(participant, treatment);
+    const { sequence, at } = participant;
+    if (isPoint) this.#points.push({ sequence, at, ...this.#all.now() });
+  }
+
+  result(): EnrolmentTally {
+    const levels = this.#factors.flatMap(({ name, levels: counters }) =>
+      [...counters].map(([level, counter]) => ({ factor: name, level, ...counter.now() })),
+    );
+    return { treatments: this.#treatments, ...this.#all.now(), points: this.#points, levels };
+  }
+}
+
+/** A `Count` while it grows. */
+class Counter {
+  readonly #heads = new HeadCounter();
+  readonly byTreatment: number[];
+
+  constructor(treatments: number) {
+    this.byTreatment = Array<number>(treatments).fill(0);
+  }
+
+  add(participant: Enrolled, treatment: number): void {
+    this.#heads.add(participant);
+    this.byTreatment[treatment] = (this.byTreatment[treatment] ?? 0) + 1;
+  }
+
+  now(): Count {
+    return { ...this.#heads.now(), byTreatment: this.byTreatment.slice() };
+  }
 }
 
 /** It has no generator states or balances of urns. It shows no more than the list of participants: it is not a disclosure. */

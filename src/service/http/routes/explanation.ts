@@ -6,9 +6,8 @@ import { Explanation } from '../../../evidence/explain/explanation.ts';
 import { ERRORS, idParameter, MIN_REVISION, operation, ref, STUDY } from '../request/openapi-operation.ts';
 import { refuseProblems, unknownParameters } from '../request/parameters.ts';
 import { HttpProblem } from '../request/problem.ts';
-import { SUCCESS } from '../request/reply.ts';
+import { checked, SUCCESS } from '../request/reply.ts';
 import { mayKnowOf, type Services, studyHandler } from '../request/study-request.ts';
-import { checked } from '../request/study-view.ts';
 
 /** GET /explanation: why a participant got this arm. The answer reveals arms and generator states, so it needs `audit`. */
 

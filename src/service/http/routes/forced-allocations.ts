@@ -10,15 +10,8 @@ import { newIdProblem } from '../../../core/model/participant-id.ts';
 import type { Force } from '../../../core/study/commands.ts';
 import { wasAnswered } from '../../../core/study/studies.ts';
 import { actRefusal } from '../request/act-route.ts';
-import { ACT_HEADERS, answerCommand, outsideLimits } from '../request/command-reply.ts';
-import {
-  bodyOperation,
-  ERRORS,
-  EXAMPLE_RECORD,
-  jsonSchema,
-  RECORDS,
-  recordFor,
-} from '../request/openapi-operation.ts';
+import { ACT_HEADERS, answerCommand, outsideLimits, recordFor } from '../request/command-reply.ts';
+import { bodyOperation, ERRORS, EXAMPLE_RECORD, jsonSchema, RECORDS } from '../request/openapi-operation.ts';
 import { idempotencyKeyOf } from '../request/parameters.ts';
 import { HttpProblem, problemList } from '../request/problem.ts';
 import { type BodyRequest, bodyHandler, type Services, type StudyReply } from '../request/study-request.ts';

@@ -1,3 +1,7 @@
+/**
+ * The ledger of a study, for people who keep signed checkpoints of it or check its records with tools of their own: GET
+ * /checkpoint, /inclusion_proof, /consistency_proof (RFC 6962) and /records.
+ */
 import { z } from 'zod';
 import { Scope } from '../../../../events/access.ts';
 import { textOf } from '../../../../events/record.ts';
@@ -12,11 +16,8 @@ import {
 } from '../request/openapi-operation.ts';
 import { numberOf, refuseProblems, unknownParameters } from '../request/parameters.ts';
 import { HttpProblem } from '../request/problem.ts';
-import { SUCCESS } from '../request/reply.ts';
+import { resultJson, SUCCESS } from '../request/reply.ts';
 import { type Services, type StudyReply, type StudyRequest, studyHandler } from '../request/study-request.ts';
-import { resultJson } from '../request/study-view.ts';
-
-/** What the routes about a study's ledger share: /checkpoint, /inclusion_proof, /consistency_proof and /records. */
 
 const Hash = z.base64().meta({ description: 'A SHA-256 hash' });
 const Size = z
@@ -27,29 +28,10 @@ const Size = z
 /** The hash of the first record in the examples, which is also the root of the tree of size 1. */
 const EXAMPLE_HASH = 'n2mgJfq2Qe8mT8bVwEmmkDZ1qCPVJFyCJDQ1gZYyWLA=';
 
-/**
- * The Merkle tree of the study.
- * @param parameters the parameters that the route takes besides `api_key` and `study`
- * @throws HttpProblem 400 for any other parameter
- */
-function treeOf(
-  { ledger }: Services,
-  { query, study }: StudyRequest,
-  route: string,
-  parameters: readonly string[],
-): MerkleTree {
-  refuseProblems(unknownParameters(query, new Set(['api_key', 'study', ...parameters]), route));
-  return ledger.tree(study.stream);
-}
-
-function ledgerReply({ study }: StudyRequest, results: string): StudyReply {
-  return { status: 200, message: SUCCESS, results, revision: study.revision };
-}
-
-/** GET /checkpoint: a signed checkpoint of a study's ledger, to be kept by anyone who may use the study. */
+// GET /checkpoint: a signed checkpoint of a study's ledger, to be kept by anyone who may use the study
 
 /** A checkpoint reveals only how many events a study has, so any key of the study may have it. */
-const SCOPES = Scope.options;
+const CHECKPOINT_SCOPES = Scope.options;
 
 export const CheckpointResult = z.strictObject({
   origin: z.string().meta({ description: '`<log name>/<stream>`' }),
@@ -63,7 +45,7 @@ const EXAMPLE_ORIGIN = 'urn/study-0fc46d39-d5da-5fbf-8d7d-4a9c1a2ae6b2';
 export const checkpointOperation = operation(
   "Get a signed checkpoint of the study's ledger",
   'checkpoint',
-  SCOPES,
+  CHECKPOINT_SCOPES,
   {
     parameters: [
       STUDY,
@@ -88,7 +70,7 @@ export const checkpointOperation = operation(
 );
 
 export function getCheckpoint(services: Services) {
-  return studyHandler(services, SCOPES, (request) => {
+  return studyHandler(services, CHECKPOINT_SCOPES, (request) => {
     const tree = treeOf(services, request, 'checkpoint', ['size']);
     const size = numberOf(request.query, 'size', 1, tree.size, tree.size);
     const { origin, note } = services.ledger.checkpoint(request.study.stream, size);
@@ -97,7 +79,26 @@ export function getCheckpoint(services: Services) {
   });
 }
 
-/** GET /inclusion_proof: proves that the record at a revision is in the study's Merkle tree of a given size. */
+/**
+ * The Merkle tree of the study.
+ * @param parameters the parameters that the route takes besides `api_key` and `study`
+ * @throws HttpProblem 400 for any other parameter
+ */
+function treeOf(
+  { ledger }: Services,
+  { query, study }: StudyRequest,
+  route: string,
+  parameters: readonly string[],
+): MerkleTree {
+  refuseProblems(unknownParameters(query, new Set(['api_key', 'study', ...parameters]), route));
+  return ledger.tree(study.stream);
+}
+
+function ledgerReply({ study }: StudyRequest, results: string): StudyReply {
+  return { status: 200, message: SUCCESS, results, revision: study.revision };
+}
+
+// GET /inclusion_proof: proves that the record at a revision is in the study's Merkle tree of a given size
 
 export const InclusionProofResult = z.strictObject({
   revision: z.int().nonnegative(),
@@ -137,7 +138,7 @@ export function getInclusionProof(services: Services) {
   });
 }
 
-/** GET /consistency_proof: proves that one Merkle tree of the study is the beginning of a larger one. */
+// GET /consistency_proof: proves that one Merkle tree of the study is the beginning of a larger one
 
 export const ConsistencyProofResult = z.strictObject({
   first: Size,
@@ -173,9 +174,9 @@ export function getConsistencyProof(services: Services) {
   });
 }
 
-/** GET /records: a study's records exactly as stored, for auditors who check them with their own tools. */
+// GET /records: a study's records exactly as stored, for auditors who check them with their own tools
 
-const PARAMETERS = new Set(['api_key', 'study', 'from']);
+const RECORDS_PARAMETERS = new Set(['api_key', 'study', 'from']);
 
 export const RecordsResult = z.array(
   z.strictObject({
@@ -210,7 +211,7 @@ export const recordsOperation = operation(
 
 export function getRecords(services: Services) {
   return studyHandler(services, ['audit'], async ({ query, accepted, study }) => {
-    refuseProblems(unknownParameters(query, PARAMETERS, 'records'));
+    refuseProblems(unknownParameters(query, RECORDS_PARAMETERS, 'records'));
     if (accepted.key.where)
       throw new HttpProblem(403, 'This API key is limited to some levels, and the records are of all');
     const from = numberOf(query, 'from', 0, study.revision, 0);

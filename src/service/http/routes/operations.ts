@@ -4,9 +4,8 @@ import { OPERATIONS } from '../../operations/operations-stream.ts';
 import { ERRORS, numberParameter, operation, ref, STUDY, URN_NEXT } from '../request/openapi-operation.ts';
 import { numberOf, refuseProblems, unknownParameters } from '../request/parameters.ts';
 import { HttpProblem } from '../request/problem.ts';
-import { SUCCESS } from '../request/reply.ts';
+import { resultJson, SUCCESS } from '../request/reply.ts';
 import { keyHandler, requireScope, type Services, studyFor } from '../request/study-request.ts';
-import { resultJson } from '../request/study-view.ts';
 
 /** GET /operations: who was refused, who was shown what, who signed in, and when the service ran. Reading this is not itself recorded. */
 

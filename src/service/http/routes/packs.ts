@@ -1,3 +1,8 @@
+/**
+ * The packs of medication of a study: GET /codes, with the treatment that each one holds, and GET /pack_accountability, what
+ * became of each pack, without treatments. Both show only packs for levels of the key, and none of participants that it may not
+ * know of.
+ */
 import { z } from 'zod';
 import { DispensationCause, ReplacementCause } from '../../../../events/packs.ts';
 import { isPackWithin } from '../../../core/model/key-limits.ts';
@@ -22,11 +27,9 @@ import {
   VARY,
 } from '../request/openapi-operation.ts';
 import { EXCEL, refuseProblems, unknownParameters } from '../request/parameters.ts';
-import { SUCCESS } from '../request/reply.ts';
+import { resultJson, SUCCESS } from '../request/reply.ts';
 import { mayKnowOf, type Services, type StudyRequest, studyHandler } from '../request/study-request.ts';
-import { BARE_CSV, CSV, isForExcel, resultJson, wantsCsv } from '../request/study-view.ts';
-
-/** GET /codes: packs of medication. */
+import { BARE_CSV, CSV, isForExcel, wantsCsv } from '../request/study-view.ts';
 
 const Where = z.strictObject({ factor: z.string(), level: z.string() });
 const where = Where.optional().meta({ description: 'Only participants with this level get it' });
@@ -53,7 +56,7 @@ export const CodesResult = z.strictObject({
 });
 type CodesResult = z.infer<typeof CodesResult>;
 
-const EXAMPLECodes: CodesResult = {
+const CODES_EXAMPLE: CodesResult = {
   codes: [
     { code: 'AF5-0017', trt: 'MART', state: 'given', id: '001-0007' },
     { code: 'AF5-0036', trt: 'MART', state: 'given', id: '001-0007', visit: 'V2' },
@@ -72,17 +75,18 @@ export const listCodesOperation = operation(
   {
     parameters: [STUDY, MIN_REVISION],
     result: ref('Codes'),
-    example: EXAMPLECodes,
+    example: CODES_EXAMPLE,
     empty: {},
     errors: ERRORS,
   },
 );
 
-const LIST_PARAMETERS = new Set(['api_key', 'study', 'urn.min_revision']);
+const CODES_PARAMETERS = new Set(['api_key', 'study', 'urn.min_revision']);
 
+/** GET /codes */
 export function listCodes(services: Services) {
   return studyHandler(services, ['supply'], (request) => {
-    refuseProblems(unknownParameters(request.query, LIST_PARAMETERS, 'codes'));
+    refuseProblems(unknownParameters(request.query, CODES_PARAMETERS, 'codes'));
     const { study } = request;
     const state = modelFor(services, request);
     const results = resultJson(CodesResult, codesFor(request, state));
@@ -97,20 +101,11 @@ export function listCodes(services: Services) {
   });
 }
 
-/** With what is sealed. */
+/** The study, with what is sealed. */
 function modelFor({ runner }: Services, { study }: StudyRequest): Model {
   const state = runner.state(studyState, study.stream);
   if (state.status === 'unregistered') throw new Error('a study without a registration');
   return state;
-}
-
-/** Only packs for levels of the key, and none of participants that the key may not know of. */
-function packsShown(request: StudyRequest, { design }: Model) {
-  const { accepted, participants } = request;
-  return (pack: Pack, participantId: string | undefined): boolean => {
-    const holder = participantId === undefined ? undefined : participants.find(participantId);
-    return isPackWithin(accepted.key.where, pack, design) && (!holder || mayKnowOf(request, holder));
-  };
 }
 
 function codesFor(request: StudyRequest, state: Model): CodesResult {
@@ -124,7 +119,14 @@ function codesFor(request: StudyRequest, state: Model): CodesResult {
   };
 }
 
-/** GET /pack_accountability: what became of each pack, without arms. */
+/** Whether a pack is shown: only those for levels of the key, and none of participants that the key may not know of. */
+function packsShown(request: StudyRequest, { design }: Model) {
+  const { accepted, participants } = request;
+  return (pack: Pack, participantId: string | undefined): boolean => {
+    const holder = participantId === undefined ? undefined : participants.find(participantId);
+    return isPackWithin(accepted.key.where, pack, design) && (!holder || mayKnowOf(request, holder));
+  };
+}
 
 export const AccountabilityResult = z.array(
   z.strictObject({
@@ -156,7 +158,7 @@ export const AccountabilityResult = z.array(
 );
 type AccountabilityResult = z.infer<typeof AccountabilityResult>;
 
-const EXAMPLE: AccountabilityResult = [
+const ACCOUNTABILITY_EXAMPLE: AccountabilityResult = [
   {
     ...{ code: 'AF5-0028', state: 'replaced', id: '001-0007', dispensed_at: '2027-03-01T09:12:44.310Z' },
     ...{ user: 'site-11', replaced_by: 'AF5-0031', cause: 'damaged' },
@@ -177,7 +179,7 @@ export const accountabilityOperation = operation(
       'In the order of registration. Only packs for levels of the key, and none of participants that it may not know of. Recorded as `codes`.',
     parameters: [STUDY, MIN_REVISION, EXCEL_PARAMETER],
     result: ref('Accountability'),
-    example: EXAMPLE,
+    example: ACCOUNTABILITY_EXAMPLE,
     empty: [],
     headers: VARY,
     content: {
@@ -193,12 +195,13 @@ export const accountabilityOperation = operation(
   },
 );
 
-const PARAMETERS = new Set(['api_key', 'study', 'urn.min_revision', EXCEL]);
+const ACCOUNTABILITY_PARAMETERS = new Set(['api_key', 'study', 'urn.min_revision', EXCEL]);
 
+/** GET /pack_accountability */
 export function listAccountability(services: Services) {
   return studyHandler(services, ['supply'], (request) => {
     const { http, query, study } = request;
-    const problems = unknownParameters(query, PARAMETERS, 'pack_accountability');
+    const problems = unknownParameters(query, ACCOUNTABILITY_PARAMETERS, 'pack_accountability');
     const forExcel = isForExcel(request, problems);
     refuseProblems(problems);
     const state = modelFor(services, request);
@@ -212,11 +215,11 @@ export function listAccountability(services: Services) {
       discloses: { what: 'codes' as const, toRevision: revision },
     };
     if (wantsCsv(http)) return { ...common, results: accountabilityCsv(packs, forExcel), frame: BARE_CSV };
-    return { ...common, results: resultJson(AccountabilityResult, packs.map(rowOf)) };
+    return { ...common, results: resultJson(AccountabilityResult, packs.map(accountabilityRow)) };
   });
 }
 
-function rowOf({ dispensedAt, onBehalfOf, replacedBy, ...others }: AccountedPack) {
+function accountabilityRow({ dispensedAt, onBehalfOf, replacedBy, ...others }: AccountedPack) {
   return {
     ...others,
     ...(dispensedAt !== undefined && { dispensed_at: dispensedAt }),

@@ -18,9 +18,8 @@ import {
 } from '../request/openapi-operation.ts';
 import { refuseProblems, unknownParameters } from '../request/parameters.ts';
 import { HttpProblem } from '../request/problem.ts';
-import { SUCCESS } from '../request/reply.ts';
+import { resultJson, SUCCESS } from '../request/reply.ts';
 import { mayKnowOf, type Services, studyHandler } from '../request/study-request.ts';
-import { resultJson } from '../request/study-view.ts';
 
 /** GET /participant_history: everything that happened to one participant, without the arm. */
 

@@ -16,9 +16,8 @@ import {
   unknownParameters,
 } from '../request/parameters.ts';
 import { HttpProblem } from '../request/problem.ts';
-import { SUCCESS, send } from '../request/reply.ts';
+import { resultJson, SUCCESS, send } from '../request/reply.ts';
 import { actorFor, actorOf, recognize, requireReady, type Services } from '../request/study-request.ts';
-import { resultJson } from '../request/study-view.ts';
 
 /**
  * POST, GET and DELETE /session: a person signs in with an API key, sees who is signed in, and signs out. From the sign-in

@@ -1,3 +1,7 @@
+/**
+ * What a study is: GET /studies lists those of a key, and GET /study_config, /study_design and /study_form show one of them to
+ * programs, to people and to forms. A key that is limited to some levels sees no counts of the others.
+ */
 import { z } from 'zod';
 import type { Scope } from '../../../../events/access.ts';
 import { Protocol } from '../../../../events/define.ts';
@@ -24,7 +28,7 @@ import {
 import { outsideLimits } from '../request/command-reply.ts';
 import { ERRORS, MIN_REVISION, MOMENT, operation, ref, STUDY } from '../request/openapi-operation.ts';
 import { MOMENT_PARAMETERS, refuseProblems, unknownParameters } from '../request/parameters.ts';
-import { SUCCESS } from '../request/reply.ts';
+import { checked, resultJson, SUCCESS } from '../request/reply.ts';
 import {
   keyHandler,
   momentOf,
@@ -34,11 +38,11 @@ import {
   studyHandler,
   type VisibleStudy,
 } from '../request/study-request.ts';
-import { checked, GoalResult, HEADS, resultJson, SLICE } from '../request/study-view.ts';
+import { GoalResult, HEADS, SLICE } from '../request/study-view.ts';
 
-/** GET /studies: the studies that a key may see, with their state and how many participants they have. */
+// GET /studies: the studies that a key may see, with their state and how many participants they have
 
-const PARAMETERS = new Set(['api_key']);
+const STUDIES_PARAMETERS = new Set(['api_key']);
 
 export const StudiesResult = z.array(
   z.strictObject({
@@ -67,7 +71,7 @@ export const StudiesResult = z.array(
 );
 type StudyShown = z.infer<typeof StudiesResult>[number];
 
-const EXAMPLE: StudyShown[] = [
+const STUDIES_EXAMPLE: StudyShown[] = [
   {
     study: 'CHS JCOIN',
     mode: 'live',
@@ -89,7 +93,7 @@ const { 404: _, ...ERRORS_WITHOUT_STUDY } = ERRORS;
 export const listStudiesOperation = operation('List the studies of a key', 'listStudies', [], {
   parameters: [],
   result: ref('Studies'),
-  example: EXAMPLE,
+  example: STUDIES_EXAMPLE,
   empty: [],
   isOfOneStudy: false,
   errors: ERRORS_WITHOUT_STUDY,
@@ -97,9 +101,10 @@ export const listStudiesOperation = operation('List the studies of a key', 'list
 
 export function listStudies(services: Services) {
   return keyHandler(services, async ({ query, response, accepted }) => {
-    refuseProblems(unknownParameters(query, PARAMETERS, 'studies'));
+    refuseProblems(unknownParameters(query, STUDIES_PARAMETERS, 'studies'));
     const { key } = accepted;
-    if (key.where && longest(services, key) > SLICE) await services.limits.lists.begin(key.keyId, response);
+    if (key.where && longestStudy(services, key) > SLICE)
+      await services.limits.lists.begin(key.keyId, response);
     const shown = await services.limits.lists.slice(() =>
       studiesFor(services, key).map((one) => shownTo(key, one, services)),
     );
@@ -108,7 +113,7 @@ export function listStudies(services: Services) {
 }
 
 /** How many participants the longest study has. */
-function longest(services: Services, key: ApiKey): number {
+function longestStudy(services: Services, key: ApiKey): number {
   const sizes = studiesFor(services, key).map(({ study }) =>
     study ? services.runner.state(participants, study.stream).inOrder.length : 0,
   );
@@ -136,9 +141,9 @@ function shownTo({ where }: ApiKey, { name, mode, study }: VisibleStudy, { runne
   };
 }
 
-/** GET /study_config: the configuration of a study. */
+// GET /study_config: the configuration of a study
 
-const PARAMETERSStudyConfig = new Set(['api_key', 'study', ...MOMENT_PARAMETERS]);
+const STUDY_CONFIG_PARAMETERS = new Set(['api_key', 'study', ...MOMENT_PARAMETERS]);
 
 export const StudyConfigurationResult = z.strictObject({
   factors: z
@@ -160,7 +165,7 @@ export const StudyConfigurationResult = z.strictObject({
   }),
 });
 
-const EXAMPLEStudyConfig = {
+const STUDY_CONFIG_EXAMPLE = {
   factors: { sex: ['Male', 'Female'], local_site: ['11-Cook County – Chicago', '30-Dupage County'] },
   treatments: ['MART', 'RMC-Q', 'RMC-A'],
   D: 'chisquare',
@@ -177,7 +182,7 @@ export const studyConfigOperation = operation(
   {
     parameters: [STUDY, MIN_REVISION, ...MOMENT],
     result: ref('StudyConfiguration'),
-    example: EXAMPLEStudyConfig,
+    example: STUDY_CONFIG_EXAMPLE,
     empty: {},
     errors: ERRORS,
   },
@@ -186,7 +191,7 @@ export const studyConfigOperation = operation(
 export function getStudyConfig(services: Services) {
   return studyHandler(services, ['read', 'blinded'], async (request) => {
     const { query, study, accepted } = request;
-    const problems = unknownParameters(query, PARAMETERSStudyConfig, 'study_config');
+    const problems = unknownParameters(query, STUDY_CONFIG_PARAMETERS, 'study_config');
     const moment = momentOf(request, problems);
     refuseProblems(problems);
     const { scopes } = accepted.key;
@@ -225,10 +230,11 @@ function configurationJson(
   return toJson(checked(StudyConfigurationResult, result));
 }
 
-/** GET /study_design: the design in force, the state of the study, and how far its limits are reached. */
+// GET /study_design: the design in force, the state of the study, and how far its limits are reached
 
-const SCOPES = ['read', 'blinded'] as const;
-const PARAMETERSStudyDesign = new Set(['api_key', 'study', 'urn.min_revision']);
+const STUDY_DESIGN_SCOPES = ['read', 'blinded'] as const;
+/** Of a route that shows a study only as it is now. */
+const CURRENT_PARAMETERS = new Set(['api_key', 'study', 'urn.min_revision']);
 
 export const StudyDesignResult = z.strictObject({
   mode: z.enum(['test', 'live']),
@@ -251,7 +257,7 @@ export const StudyDesignResult = z.strictObject({
 });
 type StudyDesignResult = z.infer<typeof StudyDesignResult>;
 
-const EXAMPLEStudyDesign: StudyDesignResult = {
+const STUDY_DESIGN_EXAMPLE: StudyDesignResult = {
   mode: 'live',
   state: 'open',
   enrolled: 118,
@@ -294,24 +300,24 @@ const EXAMPLEStudyDesign: StudyDesignResult = {
 export const studyDesignOperation = operation(
   'Show the design in force, the state and the limits of a study',
   'studyDesign',
-  SCOPES,
+  STUDY_DESIGN_SCOPES,
   {
     parameters: [STUDY, MIN_REVISION],
     result: ref('StudyDesign'),
-    example: EXAMPLEStudyDesign,
+    example: STUDY_DESIGN_EXAMPLE,
     empty: {},
     errors: ERRORS,
   },
 );
 
 export function getStudyDesign(services: Services) {
-  return studyHandler(services, SCOPES, (request) => {
+  return studyHandler(services, STUDY_DESIGN_SCOPES, (request) => {
     const {
       query,
       study,
       accepted: { key },
     } = request;
-    refuseProblems(unknownParameters(query, PARAMETERSStudyDesign, 'study_design'));
+    refuseProblems(unknownParameters(query, CURRENT_PARAMETERS, 'study_design'));
     const { halt, configuration, imported } = study.registered;
     const inForce = request.design();
     // A key that is limited to a site does not learn how many the others have.
@@ -337,10 +343,9 @@ export function getStudyDesign(services: Services) {
   });
 }
 
-/** GET /study_form: what forms ask about a participant, and which answers the study takes from this key. */
+// GET /study_form: what forms ask about a participant, and which answers the study takes from this key
 
-const SCOPESStudyForm = ['randomize'] as const;
-const PARAMETERSStudyForm = new Set(['api_key', 'study', 'urn.min_revision']);
+const STUDY_FORM_SCOPES = ['randomize'] as const;
 
 /** It names no arm: a key that only randomizes sees none. */
 export const StudyFormResult = z.strictObject({
@@ -354,7 +359,7 @@ export const StudyFormResult = z.strictObject({
 });
 type StudyFormResult = z.infer<typeof StudyFormResult>;
 
-const EXAMPLEStudyForm: StudyFormResult = {
+const STUDY_FORM_EXAMPLE: StudyFormResult = {
   id_pattern: '[0-9]{2}-[0-9]{4}',
   factors: [
     { name: 'sex', levels: ['Male', 'Female'] },
@@ -365,21 +370,21 @@ const EXAMPLEStudyForm: StudyFormResult = {
 export const studyFormOperation = operation(
   'Show what a form asks about a new participant',
   'studyForm',
-  SCOPESStudyForm,
+  STUDY_FORM_SCOPES,
   {
     parameters: [STUDY, MIN_REVISION],
     result: ref('StudyForm'),
-    example: EXAMPLEStudyForm,
+    example: STUDY_FORM_EXAMPLE,
     empty: {},
     errors: ERRORS,
   },
 );
 
 export function getStudyForm(services: Services) {
-  return studyHandler(services, SCOPESStudyForm, (request) => {
+  return studyHandler(services, STUDY_FORM_SCOPES, (request) => {
     const { query, study, accepted } = request;
     const { where } = accepted.key;
-    refuseProblems(unknownParameters(query, PARAMETERSStudyForm, 'study_form'));
+    refuseProblems(unknownParameters(query, CURRENT_PARAMETERS, 'study_form'));
     const inForce = request.design();
     if (retiredLimit(where, inForce) !== undefined) throw outsideLimits(where, inForce);
     const { idPattern, visits } = inForce;

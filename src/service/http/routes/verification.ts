@@ -1,3 +1,11 @@
+/**
+ * GET /verification: the service itself verifies the study, with the streams `log` and `access`, and reports the result; and GET
+ * /verification_progress, for clients that wait for it.
+ *
+ * The report is that of `urn verify --json`, without what its schema does not name. It is about one study. From it, a key that is
+ * limited to studies must learn nothing about other studies: for `log` and `access` it sees whether they are sound and how they
+ * compare with the checkpoint, but not the content of any record.
+ */
 import { z } from 'zod';
 import { decodeBase64, keptCheckpoint, parseOrigin } from '../../../core/log/formats.ts';
 import { LifeReport, type Report, type StreamReport } from '../../../evidence/verify/report/report.ts';
@@ -5,21 +13,186 @@ import { whileConnected } from '../request/in-progress.ts';
 import { ERRORS, operation, ref, STUDY } from '../request/openapi-operation.ts';
 import { type Query, refuseProblems, unknownParameters } from '../request/parameters.ts';
 import { HttpProblem } from '../request/problem.ts';
-import { SUCCESS } from '../request/reply.ts';
+import { checked, resultJson, SUCCESS } from '../request/reply.ts';
 import { keyHandler, requireScope, type Services, studyNameFor } from '../request/study-request.ts';
-import { checked, resultJson } from '../request/study-view.ts';
 
-/**
- * The report of a verification as HTTP shows it. It is the report of `urn verify --json`, without what its schema does not
- * name.
- *
- * The report is about one study. From it, a key that is limited to studies must learn nothing about other studies. For `log`
- * and `access` it sees whether they are sound and how they compare with the checkpoint, but not the content of any record.
- */
+const VERIFICATION_PARAMETERS = new Set(['api_key', 'study', 'checkpoint']);
+
+export const verificationOperation = operation(
+  'Verify the study and the streams `log` and `access`: check every record and decide every event again',
+  'verification',
+  ['audit'],
+  {
+    parameters: [
+      STUDY,
+      {
+        name: 'checkpoint',
+        in: 'query',
+        description:
+          'A signed checkpoint of this study, or of `log` or `access`, to compare the log with: the whole note in base64, as in Urn-Receipt',
+        schema: { type: 'string', format: 'byte' },
+      },
+    ],
+    result: ref('Verification'),
+    empty: [],
+    errors: {
+      ...ERRORS,
+      503: `${ERRORS[503]}. Also while another verification is running, and if the service shuts down during this one`,
+    },
+  },
+);
+
+/** GET /verification */
+export function getVerification(services: Services) {
+  return keyHandler(services, async ({ http, query, accepted: { key } }, locals) => {
+    // A study whose records cannot all be read needs a verification most.
+    const { name, stream } = studyNameFor(services, key, query.get('study'));
+    locals.study = stream.slice('study-'.length);
+    locals.studyName = name;
+    locals.isTest = services.studies.find(name)?.registered.configuration.mode === 'test';
+    requireScope(key, ['audit']);
+    const problems = unknownParameters(query, VERIFICATION_PARAMETERS, 'verification');
+    const checkpoint = checkpointOf(query, { logName: services.logName, stream }, problems);
+    refuseProblems(problems);
+    if (key.where)
+      throw new HttpProblem(403, 'This API key is limited to some levels, and a verification is of all');
+    const report = await whileConnected(http, (signal) =>
+      services.verifications.run({ study: name, checkpoint }, signal),
+    );
+    const records = report.streams.find((one) => one.stream === stream)?.records ?? 0;
+    const results = verificationJson(report, { stream, isLimited: key.studies !== undefined });
+    return {
+      status: 200,
+      message: SUCCESS,
+      results,
+      revision: records - 1,
+      discloses: { what: 'verification', ...(records > 0 && { toRevision: records - 1 }) },
+    };
+  });
+}
+
+/** Returns the given checkpoint note, in the form of `Urn-Receipt`. Any problems with it are added to `problems`. */
+function checkpointOf(
+  query: Query,
+  { logName, stream }: { readonly logName: string; readonly stream: string },
+  problems: string[],
+): string | undefined {
+  const given = query.get('checkpoint');
+  if (given === undefined) return undefined;
+  const bytes = decodeBase64(given);
+  if (bytes === undefined || given === '') {
+    const hint = given.includes(' ') ? ' (encode each + as %2B)' : '';
+    problems.push(`checkpoint is not the base64 of a signed note, as in Urn-Receipt${hint}`);
+    return undefined;
+  }
+  const note = Buffer.from(bytes).toString('utf8');
+  const kept = keptCheckpoint(note, 'checkpoint');
+  if ('why' in kept) {
+    problems.push(`checkpoint is not the signed note of a checkpoint: ${kept.why}`);
+    return undefined;
+  }
+  // A checkpoint of another stream would be ignored, and the report would look as if it had been compared.
+  const of = parseOrigin(logName, kept.claims.origin)?.stream;
+  if (of !== undefined && ![stream, 'log', 'access'].includes(of))
+    problems.push(`checkpoint is of a stream other than this study's, which is ${stream}`);
+  return note;
+}
+
+// GET /verification_progress: how far the verification of a study is
+
+/** The streams that are verified with every study. */
+const COMMON_STREAMS = ['log', 'access'] as const;
+
+const PROGRESS_PARAMETERS = new Set(['api_key', 'study']);
+
+export const VerificationProgressResult = z.strictObject({
+  verified: z
+    .int()
+    .optional()
+    .meta({ description: 'Records verified so far. Absent: no verification of this study is under way' }),
+  records: z.int().meta({ description: 'Records to verify: of the study, and of `log` and `access`' }),
+});
+
+export const verificationProgressOperation = operation(
+  'How far the verification of a study is',
+  'verificationProgress',
+  ['audit'],
+  {
+    parameters: [STUDY],
+    result: ref('VerificationProgress'),
+    example: { verified: 2000, records: 3127 },
+    empty: {},
+    errors: ERRORS,
+  },
+);
+
+export function getVerificationProgress(services: Services) {
+  const { runner, verifications } = services;
+  return keyHandler(services, async ({ query, accepted: { key } }, locals) => {
+    // As for the verification, the study may be one whose records cannot all be read.
+    const { name, stream } = studyNameFor(services, key, query.get('study'));
+    locals.study = stream.slice('study-'.length);
+    locals.studyName = name;
+    requireScope(key, ['audit']);
+    refuseProblems(unknownParameters(query, PROGRESS_PARAMETERS, 'verification_progress'));
+    if (key.where)
+      throw new HttpProblem(403, 'This API key is limited to some levels, and a verification is of all');
+    const verified = verifications.progressOf(name);
+    const records = [stream, ...COMMON_STREAMS].reduce((sum, one) => sum + runner.revision(one) + 1, 0);
+    const progress = { ...(verified !== undefined && { verified }), records };
+    return {
+      status: 200,
+      message: SUCCESS,
+      results: resultJson(VerificationProgressResult, progress),
+      revision: runner.revision(stream),
+    };
+  });
+}
+
+// The report as HTTP shows it
+
+export interface ReportScope {
+  /** The stream of the study. */
+  readonly stream: string;
+  /** Whether the key is limited to some studies. */
+  readonly isLimited: boolean;
+}
+
+export function verificationJson(report: Report, shown: ReportScope): string {
+  return JSON.stringify(verificationResult(report, shown));
+}
+
+/** The schema lets through what it names, and nothing else. */
+export function verificationResult(
+  report: Report,
+  { stream, isLimited }: ReportScope,
+): z.output<typeof VerificationResult> {
+  const { log } = report;
+  const streams = report.streams
+    // If the log does not say its id, all of its studies are verified.
+    .filter((one) => ['log', 'access', stream].includes(one.stream))
+    .map((one) => (isLimited ? withoutOtherStudies(one) : one));
+  const recoveries = log?.recoveries.map(({ reason, ...one }) => (isLimited ? one : { ...one, reason }));
+  return checked(VerificationResult, {
+    ...{ ...report, caution: CAUTION, streams },
+    ...(log && { log: { ...log, recoveries } }),
+  });
+}
+
+const WITHHELD = 'the details are not shown to a key that is limited to studies';
+
+/** Without what tells of other studies. */
+function withoutOtherStudies({ divergence, ...report }: StreamReport) {
+  if (!divergence) return report;
+  const { revision, expected: _, found: __, ...named } = divergence;
+  if (!report.stream.startsWith('study-')) return { ...report, divergence: { revision, why: WITHHELD } };
+  // These fields hold data of `access`: a key's user, and the studies that it is limited to.
+  const isAboutKey = divergence.field === 'actor' || divergence.field.startsWith('actor.');
+  return { ...report, divergence: isAboutKey ? { revision, ...named } : divergence };
+}
 
 const CAUTION =
   'The service has verified itself: this shows damage and mistakes, and proves less than a verification by a program of yours (urn verify on a copy of the log, or the verifier of a bundle), under a key and checkpoints that you have from elsewhere.';
-const WITHHELD = 'the details are not shown to a key that is limited to studies';
 
 const Revision = z.int();
 const Size = z.int().nonnegative();
@@ -152,175 +325,3 @@ export const VerificationResult = z.object({
     }),
   seconds: z.number(),
 });
-
-export interface ReportScope {
-  /** The stream of the study. */
-  readonly stream: string;
-  /** Whether the key is limited to some studies. */
-  readonly isLimited: boolean;
-}
-
-export function verificationJson(report: Report, shown: ReportScope): string {
-  return JSON.stringify(verificationResult(report, shown));
-}
-
-/** The schema lets through what it names, and nothing else. */
-export function verificationResult(
-  report: Report,
-  { stream, isLimited }: ReportScope,
-): z.output<typeof VerificationResult> {
-  const { log } = report;
-  const streams = report.streams
-    // If the log does not say its id, all of its studies are verified.
-    .filter((one) => ['log', 'access', stream].includes(one.stream))
-    .map((one) => (isLimited ? withoutOtherStudies(one) : one));
-  const recoveries = log?.recoveries.map(({ reason, ...one }) => (isLimited ? one : { ...one, reason }));
-  return checked(VerificationResult, {
-    ...{ ...report, caution: CAUTION, streams },
-    ...(log && { log: { ...log, recoveries } }),
-  });
-}
-
-/** Without what tells of other studies. */
-function withoutOtherStudies({ divergence, ...report }: StreamReport) {
-  if (!divergence) return report;
-  const { revision, expected: _, found: __, ...named } = divergence;
-  if (!report.stream.startsWith('study-')) return { ...report, divergence: { revision, why: WITHHELD } };
-  // These fields hold data of `access`: a key's user, and the studies that it is limited to.
-  const isAboutKey = divergence.field === 'actor' || divergence.field.startsWith('actor.');
-  return { ...report, divergence: isAboutKey ? { revision, ...named } : divergence };
-}
-
-/** GET /verification: the service itself verifies the study, with the streams `log` and `access`, and reports the result. */
-
-const PARAMETERS = new Set(['api_key', 'study', 'checkpoint']);
-
-export const verificationOperation = operation(
-  'Verify the study and the streams `log` and `access`: check every record and decide every event again',
-  'verification',
-  ['audit'],
-  {
-    parameters: [
-      STUDY,
-      {
-        name: 'checkpoint',
-        in: 'query',
-        description:
-          'A signed checkpoint of this study, or of `log` or `access`, to compare the log with: the whole note in base64, as in Urn-Receipt',
-        schema: { type: 'string', format: 'byte' },
-      },
-    ],
-    result: ref('Verification'),
-    empty: [],
-    errors: {
-      ...ERRORS,
-      503: `${ERRORS[503]}. Also while another verification is running, and if the service shuts down during this one`,
-    },
-  },
-);
-
-export function getVerification(services: Services) {
-  return keyHandler(services, async ({ http, query, accepted: { key } }, locals) => {
-    // A study whose records cannot all be read needs a verification most.
-    const { name, stream } = studyNameFor(services, key, query.get('study'));
-    locals.study = stream.slice('study-'.length);
-    locals.studyName = name;
-    locals.isTest = services.studies.find(name)?.registered.configuration.mode === 'test';
-    requireScope(key, ['audit']);
-    const problems = unknownParameters(query, PARAMETERS, 'verification');
-    const checkpoint = checkpointOf(query, { logName: services.logName, stream }, problems);
-    refuseProblems(problems);
-    if (key.where)
-      throw new HttpProblem(403, 'This API key is limited to some levels, and a verification is of all');
-    const report = await whileConnected(http, (signal) =>
-      services.verifications.run({ study: name, checkpoint }, signal),
-    );
-    const records = report.streams.find((one) => one.stream === stream)?.records ?? 0;
-    const results = verificationJson(report, { stream, isLimited: key.studies !== undefined });
-    return {
-      status: 200,
-      message: SUCCESS,
-      results,
-      revision: records - 1,
-      discloses: { what: 'verification', ...(records > 0 && { toRevision: records - 1 }) },
-    };
-  });
-}
-
-/** Returns the given checkpoint note, in the form of `Urn-Receipt`. Any problems with it are added to `problems`. */
-function checkpointOf(
-  query: Query,
-  { logName, stream }: { readonly logName: string; readonly stream: string },
-  problems: string[],
-): string | undefined {
-  const given = query.get('checkpoint');
-  if (given === undefined) return undefined;
-  const bytes = decodeBase64(given);
-  if (bytes === undefined || given === '') {
-    const hint = given.includes(' ') ? ' (encode each + as %2B)' : '';
-    problems.push(`checkpoint is not the base64 of a signed note, as in Urn-Receipt${hint}`);
-    return undefined;
-  }
-  const note = Buffer.from(bytes).toString('utf8');
-  const kept = keptCheckpoint(note, 'checkpoint');
-  if ('why' in kept) {
-    problems.push(`checkpoint is not the signed note of a checkpoint: ${kept.why}`);
-    return undefined;
-  }
-  // A checkpoint of another stream would be ignored, and the report would look as if it had been compared.
-  const of = parseOrigin(logName, kept.claims.origin)?.stream;
-  if (of !== undefined && ![stream, 'log', 'access'].includes(of))
-    problems.push(`checkpoint is of a stream other than this study's, which is ${stream}`);
-  return note;
-}
-
-/** GET /verification_progress: how far the verification of a study is, for clients that wait for it. */
-
-/** The streams that are verified with every study. */
-const COMMON = ['log', 'access'] as const;
-
-const PARAMETERSVerificationProgress = new Set(['api_key', 'study']);
-
-export const VerificationProgressResult = z.strictObject({
-  verified: z
-    .int()
-    .optional()
-    .meta({ description: 'Records verified so far. Absent: no verification of this study is under way' }),
-  records: z.int().meta({ description: 'Records to verify: of the study, and of `log` and `access`' }),
-});
-
-export const verificationProgressOperation = operation(
-  'How far the verification of a study is',
-  'verificationProgress',
-  ['audit'],
-  {
-    parameters: [STUDY],
-    result: ref('VerificationProgress'),
-    example: { verified: 2000, records: 3127 },
-    empty: {},
-    errors: ERRORS,
-  },
-);
-
-export function getVerificationProgress(services: Services) {
-  const { runner, verifications } = services;
-  return keyHandler(services, async ({ query, accepted: { key } }, locals) => {
-    // As for the verification, the study may be one whose records cannot all be read.
-    const { name, stream } = studyNameFor(services, key, query.get('study'));
-    locals.study = stream.slice('study-'.length);
-    locals.studyName = name;
-    requireScope(key, ['audit']);
-    refuseProblems(unknownParameters(query, PARAMETERSVerificationProgress, 'verification_progress'));
-    if (key.where)
-      throw new HttpProblem(403, 'This API key is limited to some levels, and a verification is of all');
-    const verified = verifications.progressOf(name);
-    const records = [stream, ...COMMON].reduce((sum, one) => sum + runner.revision(one) + 1, 0);
-    const progress = { ...(verified !== undefined && { verified }), records };
-    return {
-      status: 200,
-      message: SUCCESS,
-      results: resultJson(VerificationProgressResult, progress),
-      revision: runner.revision(stream),
-    };
-  });
-}
