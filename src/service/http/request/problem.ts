@@ -1,7 +1,11 @@
+/**
+ * Problems with a request, as HTTP statuses. This is the only place that maps errors of the domain to statuses.
+ *
+ * One problem has no code to throw it to: Node tells the connection (server.ts), not the request, that a body ends before it is
+ * complete. It is handed over here, because the server reads no bodies, and a server of metrics alone must not load what does.
+ */
 import type { IncomingMessage } from 'node:http';
 import { BudgetError, DomainError, type DomainErrorCode } from '../../../base/errors.ts';
-
-/** Problems with a request, as HTTP statuses. This is the only place that maps errors of the domain to statuses. */
 
 export class HttpProblem extends Error {
   override readonly name = 'HttpProblem';
@@ -22,15 +26,14 @@ export class HttpProblem extends Error {
   }
 }
 
-/** How many problems of a request are named. Otherwise a small request could ask for a large answer. */
-export const MAX_NAMED = 20;
-
-/** The problems of a request in one message. */
-export function problemList(problems: readonly string[]): string {
-  const named = problems.slice(0, MAX_NAMED).join('; ');
-  return problems.length > MAX_NAMED
-    ? `${named}; and so on (the first ${MAX_NAMED} of ${problems.length} problems)`
-    : named;
+/** The problem to show to the client, or undefined for an unexpected error, whose message must not be shown. */
+export function problemOf(error: unknown): HttpProblem | undefined {
+  if (error instanceof HttpProblem) return error;
+  if (error instanceof BudgetError) return tooMany(error.message, Math.ceil(error.renewsInMs / 1000));
+  if (!(error instanceof DomainError)) return undefined;
+  const { status, retryAfterSeconds } = STATUS_OF_DOMAIN_ERROR[error.code];
+  const why = FOR_CLIENTS[error.code] ?? error.message;
+  return new HttpProblem(status, `Not done: ${why}`, { 'Retry-After': retryAfterSeconds });
 }
 
 const STATUS_OF_DOMAIN_ERROR: Readonly<
@@ -45,11 +48,6 @@ const STATUS_OF_DOMAIN_ERROR: Readonly<
   identity: { status: 503, retryAfterSeconds: '300' },
 };
 
-/** The problem of a key that asks for more than it may have at a time. */
-export function tooMany(message: string, retryAfterSeconds: number): HttpProblem {
-  return new HttpProblem(429, message, { 'Retry-After': String(Math.max(1, retryAfterSeconds)) });
-}
-
 /** These errors name hosts, files, streams and commands, which are for the operator and in the messages of the service. */
 const FOR_CLIENTS: Readonly<Partial<Record<DomainErrorCode, string>>> = {
   moved:
@@ -62,34 +60,38 @@ const FOR_CLIENTS: Readonly<Partial<Record<DomainErrorCode, string>>> = {
     'The service cannot sign records, and nothing is recorded until it can (ask the operator; the messages of the service say what to do)',
 };
 
-/** The problem to show to the client, or undefined for an unexpected error, whose message must not be shown. */
-export function problemOf(error: unknown): HttpProblem | undefined {
-  if (error instanceof HttpProblem) return error;
-  if (error instanceof BudgetError) return tooMany(error.message, Math.ceil(error.renewsInMs / 1000));
-  if (!(error instanceof DomainError)) return undefined;
-  const { status, retryAfterSeconds } = STATUS_OF_DOMAIN_ERROR[error.code];
-  const why = FOR_CLIENTS[error.code] ?? error.message;
-  return new HttpProblem(status, `Not done: ${why}`, { 'Retry-After': retryAfterSeconds });
+/** The problem of a key that asks for more than it may have at a time. */
+export function tooMany(message: string, retryAfterSeconds: number): HttpProblem {
+  return new HttpProblem(429, message, { 'Retry-After': String(Math.max(1, retryAfterSeconds)) });
 }
 
-/**
- * Requests whose bodies end before they are complete: the rest is not HTTP, or does not arrive in time. Node reports that
- * about the connection, and whoever waits for the body would wait forever.
- */
+/** How many problems of a request are named. Otherwise a small request could ask for a large answer. */
+export const MAX_NAMED = 20;
+
+/** The problems of a request in one message. */
+export function problemList(problems: readonly string[]): string {
+  const named = problems.slice(0, MAX_NAMED).join('; ');
+  return problems.length > MAX_NAMED
+    ? `${named}; and so on (the first ${MAX_NAMED} of ${problems.length} problems)`
+    : named;
+}
 
 const CUT_SHORT = 'cut-short';
-const problems = new WeakMap<IncomingMessage, HttpProblem>();
+const cutShortProblems = new WeakMap<IncomingMessage, HttpProblem>();
 
-/** Nothing more of the request will be read. */
+/**
+ * Nothing more of the request will be read: the rest of its body is not HTTP, or does not arrive in time. Whoever waits for the
+ * body would wait forever.
+ */
 export function cutShort(request: IncomingMessage, problem: HttpProblem): void {
-  problems.set(request, problem);
+  cutShortProblems.set(request, problem);
   request.emit(CUT_SHORT);
 }
 
 /** Calls back once nothing more will be read of a request that is not complete, even if that was said before. */
 export function onceCutShort(request: IncomingMessage, tell: (problem: HttpProblem) => void): void {
   const check = () => {
-    const problem = problems.get(request);
+    const problem = cutShortProblems.get(request);
     if (problem && !request.complete) tell(problem);
   };
   check();
