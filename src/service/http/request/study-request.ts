@@ -1,3 +1,10 @@
+/**
+ * What every request about a study goes through before its route answers it, in the contract's order: the form of the request,
+ * the credential, the study, the key's scope, and the body if there is one. What the route then says is sent here, once the
+ * disclosure in it is recorded.
+ *
+ * A key must not learn of studies and participants outside its limits: to it, they do not exist.
+ */
 import { Readable } from 'node:stream';
 import type { Request, Response } from 'express';
 import { z } from 'zod';
@@ -47,31 +54,8 @@ import { HttpProblem } from './problem.ts';
 import { beginEvents, type Frame, type Reply, send, sendFile, sendSlices } from './reply.ts';
 import type { StudyView, StudyViews } from './study-view.ts';
 
-/** The parts of the running service that routes use. */
-export interface Services {
-  readonly authentication: Authentication;
-  readonly sessionCookies: SessionCookies;
-  readonly studies: Studies;
-  readonly codeBreaks: CodeBreaks;
-  readonly runner: Runner;
-  readonly ledger: Ledger;
-  readonly history: History;
-  readonly verifications: Verifications;
-  readonly bundles: Bundles;
-  readonly expectedBands: Pick<ExpectedBands, 'of'>;
-  /** The name with which the origins of its checkpoints begin. */
-  readonly logName: string;
-  readonly views: StudyViews;
-  readonly recorder: Pick<Recorder, 'refused' | 'disclosed' | 'disclosedAlways'>;
-  readonly limits: InProgress;
-  /** Why the service is not ready, or undefined when it is. */
-  readonly notReady: () => string | undefined;
-}
-
-/** What every request about a study goes through: the checks that come before the route's own, in the contract's order. */
-
 /** A request with a valid key, or with a session of one. */
-export interface KeyRequest {
+interface KeyRequest {
   readonly http: Request;
   readonly response: Response;
   readonly query: Query;
@@ -80,17 +64,7 @@ export interface KeyRequest {
   readonly session: Session | undefined;
 }
 
-/** A request that passed all checks up to the key's scope. */
-export interface StudyRequest extends KeyRequest {
-  readonly study: Study;
-  /** The design in force at the time of the call. */
-  readonly design: () => Design;
-  /** For that design. An amendment may be recorded during any `await`. */
-  readonly view: () => StudyView;
-  readonly participants: Participants;
-}
-
-export interface KeyReply extends Omit<Reply, 'results'> {
+interface KeyReply extends Omit<Reply, 'results'> {
   /** JSON text. A result that is too long to render at once comes slice by slice. A file comes without the envelope. */
   readonly results: string | Iterator<string> | Readable;
   /** In place of results: a stream of events. Called when the head has been written. */
@@ -105,154 +79,6 @@ export interface KeyReply extends Omit<Reply, 'results'> {
   readonly isAlwaysShown?: boolean;
   /** Why the request is refused, when the status alone does not say it. */
   readonly refused?: RefusalReason;
-}
-
-export interface StudyReply extends KeyReply {
-  readonly revision: number;
-}
-
-/**
- * An Express handler for a route about a study.
- * @param scopes the key must have at least one of these
- * @param checkForm checks that run before the key is checked; they throw HttpProblem 400
- */
-export function studyHandler(
-  services: Services,
-  scopes: readonly Scope[],
-  answer: (request: StudyRequest) => StudyReply | Promise<StudyReply>,
-  checkForm?: (http: Request, query: Query) => void,
-) {
-  return keyHandler(
-    services,
-    async (request, locals) => {
-      const { http, accepted } = request;
-      const name = request.query.get('study');
-      if (name === undefined) throw studyMissing(request.query.keys());
-      const study = studyNamed(services, accepted.key, name, scopes, locals);
-      if (http.method === 'POST' || !request.query.has(MIN_REVISION))
-        return answer(aboutStudy(services, request, study));
-      const query = await minRevisionShown(services.runner, study.stream, request.query);
-      return answer(aboutStudy(services, { ...request, query }, studyFor(services, accepted.key, name)));
-    },
-    checkForm,
-  );
-}
-
-/** A request whose parameters are in a JSON body. */
-export interface BodyRequest<T> extends StudyRequest {
-  readonly body: T;
-}
-
-/** What is looked at before the study and the scope are known. */
-const NamesStudy = z.looseObject({ study: z.string().optional() });
-
-/**
- * Like `studyHandler`, for a route that reads a JSON body, which names the study. Nobody without a key has a body read, and
- * nobody without the scope has one checked.
- * @param find how the study is found; default: any study that the key may know of and that can be read
- */
-export function bodyHandler<T extends { readonly study: string }>(
-  services: Services,
-  schema: z.ZodType<T>,
-  scopes: readonly Scope[],
-  answer: (request: BodyRequest<T>) => Promise<StudyReply>,
-  find: typeof studyFor = studyFor,
-) {
-  const checkForm = (http: Request, query: Query) => {
-    expectJson(http, query);
-    idempotencyKeyOf(http);
-    onBehalfOf(http);
-  };
-  return keyHandler(
-    services,
-    async (request, locals) => {
-      const json = await readJson(request.http);
-      const { study: name, ...others } = conforming(json, NamesStudy);
-      if (name === undefined) throw studyMissing(Object.keys(others));
-      const study = studyNamed(services, request.accepted.key, name, scopes, locals, find);
-      return answer({ ...aboutStudy(services, request, study), body: conforming(json, schema) });
-    },
-    checkForm,
-  );
-}
-
-function studyNamed(
-  services: Services,
-  key: ApiKey,
-  name: string | undefined,
-  scopes: readonly Scope[],
-  locals: Locals,
-  find: typeof studyFor = studyFor,
-): Study {
-  const study = find(services, key, name);
-  locals.study = study.registered.studyId;
-  const { name: registeredName, mode } = study.registered.configuration;
-  locals.studyName = registeredName;
-  locals.isTest = mode === 'test';
-  locals.revision = study.revision;
-  requireScope(key, scopes);
-  return study;
-}
-
-function aboutStudy(
-  services: Services,
-  { http, response, query, accepted, session }: KeyRequest,
-  study: Study,
-): StudyRequest {
-  const { views, runner } = services;
-  const inForce = () => runner.state(design, study.stream) ?? study.design;
-  // Listed one by one: a spread costs more than the rest of this function.
-  return {
-    http,
-    response,
-    query,
-    accepted,
-    session,
-    study,
-    design: inForce,
-    view: () => views.of(inForce()),
-    participants: runner.state(participants, study.stream),
-  };
-}
-
-/**
- * Who writes an event with the key.
- * @throws HttpProblem 400
- */
-export function actorOf({
-  http,
-  accepted,
-  session,
-}: Pick<KeyRequest, 'http' | 'accepted' | 'session'>): KeyActor {
-  return actorFor(accepted, personActing(http, session));
-}
-
-export function actorFor({ key, accessRevision }: AcceptedKey, onBehalfOf: string | undefined): KeyActor {
-  const { keyId, user } = key;
-  return onBehalfOf === undefined
-    ? { accessRevision, keyId, user }
-    : { accessRevision, keyId, onBehalfOf, user };
-}
-
-/**
- * The person who signed in; if nobody was named then, the one whom the header names.
- * @throws HttpProblem 400 if they are two
- */
-function personActing(http: Request, session: Session | undefined): string | undefined {
-  const named = onBehalfOf(http);
-  const signedIn = session?.onBehalfOf;
-  if (signedIn !== undefined && named !== undefined && named !== signedIn)
-    throw new HttpProblem(
-      400,
-      'The header X-On-Behalf-Of names somebody else than the session: leave it out, or sign in again as that person',
-    );
-  return signedIn ?? named;
-}
-
-/** @throws HttpProblem 403 */
-export function requireScope(key: ApiKey, scopes: readonly Scope[]): void {
-  if (!scopes.some((scope) => key.scopes.includes(scope)))
-    throw new HttpProblem(403, `This API key lacks the scope ${scopes.join(' or ')}`);
 }
 
 /** Like `studyHandler`, for a route that is open to every valid key and session. */
@@ -303,12 +129,25 @@ export function keyHandler(
   };
 }
 
-/** Checks the credential of a request again, for a stream of changes. */
-export function stillAccepted(
-  { authentication, sessionCookies }: Pick<Services, 'authentication' | 'sessionCookies'>,
-  { accepted, session }: Pick<KeyRequest, 'accepted' | 'session'>,
-): boolean {
-  return authentication.isValid(accepted.key.keyId) && (!session || sessionCookies.isOpen(session));
+/** @throws HttpProblem 503 while the service is not ready */
+export function requireReady(notReady: Services['notReady']): void {
+  const why = notReady();
+  if (why !== undefined) throw new HttpProblem(503, why, { 'Retry-After': '1' });
+}
+
+/**
+ * The person who signed in; if nobody was named then, the one whom the header names.
+ * @throws HttpProblem 400 if they are two
+ */
+function personActing(http: Request, session: Session | undefined): string | undefined {
+  const named = onBehalfOf(http);
+  const signedIn = session?.onBehalfOf;
+  if (signedIn !== undefined && named !== undefined && named !== signedIn)
+    throw new HttpProblem(
+      400,
+      'The header X-On-Behalf-Of names somebody else than the session: leave it out, or sign in again as that person',
+    );
+  return signedIn ?? named;
 }
 
 /** Notes whose request it is. */
@@ -320,11 +159,159 @@ export function recognize(locals: Locals, { key: { keyId, user }, accessRevision
   return actor;
 }
 
-/** @throws HttpProblem 503 while the service is not ready */
-export function requireReady(notReady: Services['notReady']): void {
-  const why = notReady();
-  if (why !== undefined) throw new HttpProblem(503, why, { 'Retry-After': '1' });
+/** Checks the credential of a request again, for a stream of changes. */
+export function stillAccepted(
+  { authentication, sessionCookies }: Pick<Services, 'authentication' | 'sessionCookies'>,
+  { accepted, session }: Pick<KeyRequest, 'accepted' | 'session'>,
+): boolean {
+  return authentication.isValid(accepted.key.keyId) && (!session || sessionCookies.isOpen(session));
 }
+
+/** A request that passed all checks up to the key's scope. */
+export interface StudyRequest extends KeyRequest {
+  readonly study: Study;
+  /** The design in force at the time of the call. */
+  readonly design: () => Design;
+  /** For that design. An amendment may be recorded during any `await`. */
+  readonly view: () => StudyView;
+  readonly participants: Participants;
+}
+
+export interface StudyReply extends KeyReply {
+  readonly revision: number;
+}
+
+/**
+ * An Express handler for a route about a study.
+ * @param scopes the key must have at least one of these
+ * @param checkForm checks that run before the key is checked; they throw HttpProblem 400
+ */
+export function studyHandler(
+  services: Services,
+  scopes: readonly Scope[],
+  answer: (request: StudyRequest) => StudyReply | Promise<StudyReply>,
+  checkForm?: (http: Request, query: Query) => void,
+) {
+  return keyHandler(
+    services,
+    async (request, locals) => {
+      const { http, accepted } = request;
+      const name = request.query.get('study');
+      if (name === undefined) throw studyMissing(request.query.keys());
+      const study = studyNamed(services, accepted.key, name, scopes, locals);
+      if (http.method === 'POST' || !request.query.has(MIN_REVISION))
+        return answer(aboutStudy(services, request, study));
+      const query = await minRevisionShown(services.runner, study.stream, request.query);
+      return answer(aboutStudy(services, { ...request, query }, studyFor(services, accepted.key, name)));
+    },
+    checkForm,
+  );
+}
+
+/** The study, once the key has a scope for the route. Whatever is refused from then on is recorded as about this study. */
+function studyNamed(
+  services: Services,
+  key: ApiKey,
+  name: string | undefined,
+  scopes: readonly Scope[],
+  locals: Locals,
+  find: typeof studyFor = studyFor,
+): Study {
+  const study = find(services, key, name);
+  locals.study = study.registered.studyId;
+  const { name: registeredName, mode } = study.registered.configuration;
+  locals.studyName = registeredName;
+  locals.isTest = mode === 'test';
+  locals.revision = study.revision;
+  requireScope(key, scopes);
+  return study;
+}
+
+/** @throws HttpProblem 403 */
+export function requireScope(key: ApiKey, scopes: readonly Scope[]): void {
+  if (!scopes.some((scope) => key.scopes.includes(scope)))
+    throw new HttpProblem(403, `This API key lacks the scope ${scopes.join(' or ')}`);
+}
+
+function aboutStudy(
+  services: Services,
+  { http, response, query, accepted, session }: KeyRequest,
+  study: Study,
+): StudyRequest {
+  const { views, runner } = services;
+  const inForce = () => runner.state(design, study.stream) ?? study.design;
+  // Listed one by one: a spread costs more than the rest of this function.
+  return {
+    http,
+    response,
+    query,
+    accepted,
+    session,
+    study,
+    design: inForce,
+    view: () => views.of(inForce()),
+    participants: runner.state(participants, study.stream),
+  };
+}
+
+/** A request whose parameters are in a JSON body. */
+export interface BodyRequest<T> extends StudyRequest {
+  readonly body: T;
+}
+
+/** What is looked at before the study and the scope are known. */
+const NamesStudy = z.looseObject({ study: z.string().optional() });
+
+/**
+ * Like `studyHandler`, for a route that reads a JSON body, which names the study. Nobody without a key has a body read, and
+ * nobody without the scope has one checked.
+ * @param find how the study is found; default: any study that the key may know of and that can be read
+ */
+export function bodyHandler<T extends { readonly study: string }>(
+  services: Services,
+  schema: z.ZodType<T>,
+  scopes: readonly Scope[],
+  answer: (request: BodyRequest<T>) => Promise<StudyReply>,
+  find: typeof studyFor = studyFor,
+) {
+  const checkForm = (http: Request, query: Query) => {
+    expectJson(http, query);
+    idempotencyKeyOf(http);
+    onBehalfOf(http);
+  };
+  return keyHandler(
+    services,
+    async (request, locals) => {
+      const json = await readJson(request.http);
+      const { study: name, ...others } = conforming(json, NamesStudy);
+      if (name === undefined) throw studyMissing(Object.keys(others));
+      const study = studyNamed(services, request.accepted.key, name, scopes, locals, find);
+      return answer({ ...aboutStudy(services, request, study), body: conforming(json, schema) });
+    },
+    checkForm,
+  );
+}
+
+/**
+ * Who writes an event with the key.
+ * @throws HttpProblem 400
+ */
+export function actorOf({
+  http,
+  accepted,
+  session,
+}: Pick<KeyRequest, 'http' | 'accepted' | 'session'>): KeyActor {
+  return actorFor(accepted, personActing(http, session));
+}
+
+export function actorFor({ key, accessRevision }: AcceptedKey, onBehalfOf: string | undefined): KeyActor {
+  const { keyId, user } = key;
+  return onBehalfOf === undefined
+    ? { accessRevision, keyId, user }
+    : { accessRevision, keyId, onBehalfOf, user };
+}
+
+// Which studies and participants a key may know of
 
 /** A study outside the key's limits is indistinguishable from one that does not exist. */
 export function studyFor(
@@ -357,6 +344,25 @@ export function studyEvenIfHalted(
   return study;
 }
 
+/** Like `studyFor`, but accepts a study whose records cannot all be read. Only the name of such a study is known. */
+export function studyNameFor(
+  services: Pick<Services, 'studies' | 'runner'>,
+  key: ApiKey,
+  asked: string | undefined,
+): { readonly name: string; readonly stream: string } {
+  const name = nameFor(key, asked);
+  const stream = services.studies.streamOf(name);
+  if (!services.runner.halted(stream)) studyFor(services, key, name);
+  return { name, stream };
+}
+
+/** @throws HttpProblem 400, 404 */
+function nameFor(key: ApiKey, name: string | undefined): string {
+  if (name === undefined || name === '') throw studyMissing([]);
+  if (key.studies && !key.studies.includes(name)) throw noStudy(name);
+  return name;
+}
+
 function knownStudy({ studies }: Pick<Services, 'studies'>, key: ApiKey, name: string): Study | undefined {
   const study = studies.find(name);
   if (study && !hasLimitedFactors(key, study)) throw noStudy(name);
@@ -367,6 +373,10 @@ function knownStudy({ studies }: Pick<Services, 'studies'>, key: ApiKey, name: s
 function hasLimitedFactors({ where = [] }: ApiKey, { registered }: Study): boolean {
   const { factors } = registered.configuration;
   return where.every((limit) => factors.some(({ name }) => name === limit.factor));
+}
+
+function noStudy(name: string): HttpProblem {
+  return new HttpProblem(404, `There is no study named ${JSON.stringify(name)}`);
 }
 
 export interface VisibleStudy {
@@ -395,29 +405,6 @@ export function studiesFor(
   return [...registered, ...others.map((name) => ({ name, mode: undefined, study: undefined }))];
 }
 
-/** Like `studyFor`, but accepts a study whose records cannot all be read. Only the name of such a study is known. */
-export function studyNameFor(
-  services: Pick<Services, 'studies' | 'runner'>,
-  key: ApiKey,
-  asked: string | undefined,
-): { readonly name: string; readonly stream: string } {
-  const name = nameFor(key, asked);
-  const stream = services.studies.streamOf(name);
-  if (!services.runner.halted(stream)) studyFor(services, key, name);
-  return { name, stream };
-}
-
-/** @throws HttpProblem 400, 404 */
-function nameFor(key: ApiKey, name: string | undefined): string {
-  if (name === undefined || name === '') throw studyMissing([]);
-  if (key.studies && !key.studies.includes(name)) throw noStudy(name);
-  return name;
-}
-
-function noStudy(name: string): HttpProblem {
-  return new HttpProblem(404, `There is no study named ${JSON.stringify(name)}`);
-}
-
 /** Whether the key's limits let it know of a participant, as they are now. */
 export function mayKnowOf(
   { accepted: { key }, design: inForce }: Pick<StudyRequest, 'accepted' | 'design'>,
@@ -426,36 +413,11 @@ export function mayKnowOf(
   return isWithin(key.where, inForce(), currentLevels(participant));
 }
 
-/** Generator states in participants' records: who sees them, and what is recorded when they are shown. */
+// A study as it was, and the generator's states
 
 /**
- * The scopes for which records are rendered: those of the key, without `audit` when the request wants no states, or
- * when the study follows a list, which moves no generator. Any problem with the parameter is added to `problems`.
- */
-export function scopesShown({ query, accepted, design }: StudyRequest, problems: string[]): readonly Scope[] {
-  const { scopes } = accepted.key;
-  const value = query.get(BG_STATE);
-  if (value !== undefined && value !== 'omit') problems.push(`${BG_STATE} must be omit`);
-  const hasStates = value === undefined && design().method.name !== 'list';
-  return hasStates ? scopes : scopes.filter((scope) => scope !== 'audit');
-}
-
-/** The disclosure to record: with the scope `audit`, each record shows a state of the generator. */
-export function statesIn(
-  shown: readonly Participant[],
-  scopes: readonly Scope[],
-  toRevision: number,
-): StudyReply['discloses'] {
-  const [one] = shown;
-  if (!scopes.includes('audit') || !one) return undefined;
-  const participant = shown.length === 1 ? { participant: one.participantId } : {};
-  return { what: 'generator-states', toRevision, ...participant };
-}
-
-/** The parameters `urn.revision` and `urn.at`: a study as it was at a moment, for keys with the scope `audit`. */
-
-/**
- * The moment that a request asks about, or undefined for now. Any problem with it is added to `problems`.
+ * The moment that a request asks about with `urn.revision` or `urn.at`, for keys with the scope `audit`; undefined for now. Any
+ * problem with it is added to `problems`.
  * @throws HttpProblem 403 without the scope `audit`
  */
 export function momentOf({ query, accepted, study }: StudyRequest, problems: string[]): Moment | undefined {
@@ -491,4 +453,49 @@ export function studyAt<P extends Readonly<Record<string, ReadableMomentIn<unkno
   projections: P,
 ): Promise<Past<P>> {
   return history.foldUntil(study.stream, projections, isBeyond(moment));
+}
+
+/**
+ * The scopes for which records are rendered: those of the key, without `audit` when the request wants no states, or
+ * when the study follows a list, which moves no generator. Any problem with the parameter is added to `problems`.
+ */
+export function scopesShown({ query, accepted, design }: StudyRequest, problems: string[]): readonly Scope[] {
+  const { scopes } = accepted.key;
+  const value = query.get(BG_STATE);
+  if (value !== undefined && value !== 'omit') problems.push(`${BG_STATE} must be omit`);
+  const hasStates = value === undefined && design().method.name !== 'list';
+  return hasStates ? scopes : scopes.filter((scope) => scope !== 'audit');
+}
+
+/** The disclosure to record: with the scope `audit`, each record shows a state of the generator. */
+export function statesIn(
+  shown: readonly Participant[],
+  scopes: readonly Scope[],
+  toRevision: number,
+): StudyReply['discloses'] {
+  const [one] = shown;
+  if (!scopes.includes('audit') || !one) return undefined;
+  const participant = shown.length === 1 ? { participant: one.participantId } : {};
+  return { what: 'generator-states', toRevision, ...participant };
+}
+
+/** The parts of the running service that routes use. */
+export interface Services {
+  readonly authentication: Authentication;
+  readonly sessionCookies: SessionCookies;
+  readonly studies: Studies;
+  readonly codeBreaks: CodeBreaks;
+  readonly runner: Runner;
+  readonly ledger: Ledger;
+  readonly history: History;
+  readonly verifications: Verifications;
+  readonly bundles: Bundles;
+  readonly expectedBands: Pick<ExpectedBands, 'of'>;
+  /** The name with which the origins of its checkpoints begin. */
+  readonly logName: string;
+  readonly views: StudyViews;
+  readonly recorder: Pick<Recorder, 'refused' | 'disclosed' | 'disclosedAlways'>;
+  readonly limits: InProgress;
+  /** Why the service is not ready, or undefined when it is. */
+  readonly notReady: () => string | undefined;
 }
