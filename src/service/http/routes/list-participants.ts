@@ -1,3 +1,8 @@
+/**
+ * GET /study_participants: all participants of a study, those with some levels, or a page of them; now, or as they were at a
+ * moment. The work on a long list is done in slices, so that other requests get their turns. What is listed stays as it was at
+ * the start, although the study grows and is amended meanwhile.
+ */
 import type { Scope } from '../../../../events/access.ts';
 import type { Design, Factor } from '../../../core/model/design.ts';
 import { isWithin } from '../../../core/model/key-limits.ts';
@@ -50,137 +55,7 @@ import {
   wantsCsv,
 } from '../request/study-view.ts';
 
-/** The orders in which a list of participants can be shown. */
-
-/** Numbers in ids are compared as numbers. The locale is fixed, so that a list has the same order on every machine. */
-const IDS = new Intl.Collator('en', { numeric: true });
-/** How many participants are sorted or merged before others get a turn: some 15 ms of comparing ids. */
-export const SORTED_AT_ONCE = 5_000;
-
-type Compare = (a: Participant, b: Participant) => number;
-
-/** Ids that compare as equal, such as 1 and 01, stay in the order of randomization. */
-export const byId: Compare = (a, b) => IDS.compare(currentId(a), currentId(b));
-
-/**
- * In the order of the configuration. Participants who came after the factor was retired have no level, and come last.
- */
-export function byLevel(
-  index: number,
-  { levels }: Pick<Factor, 'levels'>,
-  which: RecordView['levels'],
-): Compare {
-  const places = new Map(levels.map((level, place) => [level, place]));
-  const place = (one: Participant) => places.get(levelsShown(one, which)[index] ?? '') ?? levels.length;
-  return (a, b) => place(a) - place(b);
-}
-
-/** A sorted copy of the list as it is at the time of the call. Those that compare as equal keep their order. */
-export async function sortedInTurns(
-  list: readonly Participant[],
-  compare: Compare,
-  lists: Pick<Lists, 'slice'>,
-): Promise<readonly Participant[]> {
-  const runs: Participant[][] = [];
-  for (let from = 0; from < list.length; from += SORTED_AT_ONCE)
-    runs.push(list.slice(from, from + SORTED_AT_ONCE));
-  for (const run of runs) await lists.slice(() => run.sort(compare));
-  const merging = merged(runs, compare);
-  const sorted: Participant[] = [];
-  for (const { length } of runs)
-    await lists.slice(() => {
-      for (let n = 0; n < length; n++) sorted.push(merging.next().value as Participant);
-    });
-  return sorted;
-}
-
-function* merged(runs: readonly Participant[][], compare: Compare): Generator<Participant, undefined> {
-  if (runs.length <= 1) {
-    yield* runs[0] ?? [];
-    return;
-  }
-  const half = Math.ceil(runs.length / 2);
-  const others = merged(runs.slice(half), compare);
-  let other = others.next();
-  for (const one of merged(runs.slice(0, half), compare)) {
-    for (; !other.done && compare(other.value, one) < 0; other = others.next()) yield other.value;
-    yield one;
-  }
-  for (; !other.done; other = others.next()) yield other.value;
-}
-
-/** Which part of a list of participants is wanted, and in which order: the parameters `urn.limit`, `urn.from` and others. */
-
-const MAX_LIMIT = 1000;
-/** The longest text to search for: as long as an id. */
-const MAX_SEARCH = 128;
-const ORDERS = ['asc', 'desc'] as const;
-/** With any of these, the answer says how many participants there are on all pages. */
-const COUNTED = ['urn.limit', 'urn.sort', 'urn.order', 'urn.search', 'urn.offset'] as const;
-
-export interface Page {
-  /** Participants randomized at this revision or later. */
-  readonly from: number;
-  /** How many participants at most, or undefined for all. */
-  readonly limit: number | undefined;
-  /** How many participants come before the page. */
-  readonly offset: number;
-  readonly isDescending: boolean;
-  /** Part of the id, as `searchForm` makes it. */
-  readonly search: string | undefined;
-  /** Whether all participants on the list are counted, including those before and after the page. */
-  readonly isCounted: boolean;
-  /** Whether `urn.from` can say where the next page begins. */
-  readonly continuesByRevision: boolean;
-}
-
-/** The page that the request asks for. Any problem with it is added to `problems`. */
-export function pageOf(query: Query, problems: string[]): Page {
-  const from = parseRevision(query.get('urn.from') ?? '0');
-  if (from === undefined) problems.push(`urn.from is not ${REVISION_FORM}`);
-  const asked = query.get('urn.limit');
-  const limit = asked === undefined ? undefined : (parseRevision(asked) ?? 0);
-  if (limit !== undefined && (limit < 1 || limit > MAX_LIMIT))
-    problems.push(`urn.limit is not a whole number from 1 to ${MAX_LIMIT}`);
-  const offset = parseRevision(query.get('urn.offset') ?? '0');
-  if (offset === undefined) problems.push(`urn.offset is not ${REVISION_FORM}`);
-  if (query.has('urn.offset') && asked === undefined)
-    problems.push('urn.offset needs urn.limit, which says how long a page is');
-  const order = query.get('urn.order') ?? 'asc';
-  if (!ORDERS.some((one) => one === order)) problems.push(`urn.order must be ${ORDERS.join(' or ')}`);
-  const isByTime = (query.get('urn.sort') ?? 'time') === 'time' && order === 'asc';
-  const continuesByRevision = isByTime && !query.has('urn.offset');
-  if (query.has('urn.from') && !continuesByRevision)
-    problems.push(
-      'urn.from is a place in the order of randomization, and cannot be combined with urn.offset or another order (hint: leave urn.from out, and page with urn.offset and urn.limit)',
-    );
-  return {
-    from: from ?? 0,
-    limit,
-    offset: offset ?? 0,
-    isDescending: order === 'desc',
-    search: searchOf(query, problems),
-    isCounted: !query.has('urn.from') && COUNTED.some((name) => query.has(name)),
-    continuesByRevision,
-  };
-}
-
-function searchOf(query: Query, problems: string[]): string | undefined {
-  const asked = query.get('urn.search');
-  if (asked === undefined) return undefined;
-  if (asked === '') problems.push('urn.search is empty (hint: leave it out)');
-  if ([...asked].length > MAX_SEARCH) problems.push(`urn.search has more than ${MAX_SEARCH} characters`);
-  return searchForm(asked);
-}
-
-/** A search for an id ignores case, and how a keyboard composes accents. */
-export function searchForm(text: string): string {
-  return text.normalize('NFC').toLowerCase();
-}
-
-/** GET /study_participants: all participants of a study, those with some levels, or a page of them. */
-
-const PAGE = [
+const PAGE_OPTIONS = [
   {
     name: 'urn.limit',
     in: 'query',
@@ -258,7 +133,7 @@ export const listParticipantsOperation = operation(
       levelParameters('Only participants with these levels'),
       MIN_REVISION,
       ...MOMENT,
-      ...PAGE,
+      ...PAGE_OPTIONS,
       BG_STATE_PARAMETER,
       VIEW_PARAMETER,
       EXCEL_PARAMETER,
@@ -285,18 +160,9 @@ export const listParticipantsOperation = operation(
   },
 );
 
-/** Adds any problem with the parameter to the list. */
-function shownBy(query: StudyRequest['query'], problems: string[]): RecordView {
-  const value = query.get(VIEW);
-  const levels = SHOWN_LEVELS.find((one) => one === value);
-  if (value !== undefined && levels === undefined)
-    problems.push(`${VIEW} must be ${SHOWN_LEVELS.join(' or ')}`);
-  return { levels: levels ?? 'current', place: value !== undefined };
-}
-
 interface ListOptions {
   readonly moment: Moment | undefined;
-  readonly page: Page;
+  readonly page: WantedPage;
   readonly scopes: readonly Scope[];
   readonly shown: RecordView;
   readonly isForExcel: boolean;
@@ -332,7 +198,7 @@ export function listParticipants(services: Services) {
     const found = options.page.isCounted
       ? await countedPage(await inWantedOrder(listed, options, wanted, lists), options, wanted, lists)
       : await uncountedPage(candidates(listed.participants, options, wanted), options, wanted, lists);
-    return reply(request, view, options, found, listed);
+    return listReply(request, view, options, found, listed);
   });
 }
 
@@ -349,6 +215,83 @@ function optionsOf(request: StudyRequest): ListOptions {
   if (moment) refuseProblems(problems);
   else view().filter(query, problems);
   return { moment, page, scopes, shown, isForExcel: forExcel };
+}
+
+export interface WantedPage {
+  /** Participants randomized at this revision or later. */
+  readonly from: number;
+  /** How many participants at most, or undefined for all. */
+  readonly limit: number | undefined;
+  /** How many participants come before the page. */
+  readonly offset: number;
+  readonly isDescending: boolean;
+  /** Part of the id, as `searchForm` makes it. */
+  readonly search: string | undefined;
+  /** Whether all participants on the list are counted, including those before and after the page. */
+  readonly isCounted: boolean;
+  /** Whether `urn.from` can say where the next page begins. */
+  readonly continuesByRevision: boolean;
+}
+
+/** The longest page. */
+const MAX_LIMIT = 1000;
+/** The longest text to search for: as long as an id. */
+const MAX_SEARCH = 128;
+const ORDERS = ['asc', 'desc'] as const;
+/** With any of these, the answer says how many participants there are on all pages. */
+const COUNTED_WITH = ['urn.limit', 'urn.sort', 'urn.order', 'urn.search', 'urn.offset'] as const;
+
+/** The page that the request asks for. Any problem with it is added to `problems`. */
+export function pageOf(query: Query, problems: string[]): WantedPage {
+  const from = parseRevision(query.get('urn.from') ?? '0');
+  if (from === undefined) problems.push(`urn.from is not ${REVISION_FORM}`);
+  const asked = query.get('urn.limit');
+  const limit = asked === undefined ? undefined : (parseRevision(asked) ?? 0);
+  if (limit !== undefined && (limit < 1 || limit > MAX_LIMIT))
+    problems.push(`urn.limit is not a whole number from 1 to ${MAX_LIMIT}`);
+  const offset = parseRevision(query.get('urn.offset') ?? '0');
+  if (offset === undefined) problems.push(`urn.offset is not ${REVISION_FORM}`);
+  if (query.has('urn.offset') && asked === undefined)
+    problems.push('urn.offset needs urn.limit, which says how long a page is');
+  const order = query.get('urn.order') ?? 'asc';
+  if (!ORDERS.some((one) => one === order)) problems.push(`urn.order must be ${ORDERS.join(' or ')}`);
+  const isByTime = (query.get('urn.sort') ?? 'time') === 'time' && order === 'asc';
+  const continuesByRevision = isByTime && !query.has('urn.offset');
+  if (query.has('urn.from') && !continuesByRevision)
+    problems.push(
+      'urn.from is a place in the order of randomization, and cannot be combined with urn.offset or another order (hint: leave urn.from out, and page with urn.offset and urn.limit)',
+    );
+  return {
+    from: from ?? 0,
+    limit,
+    offset: offset ?? 0,
+    isDescending: order === 'desc',
+    search: searchOf(query, problems),
+    isCounted: !query.has('urn.from') && COUNTED_WITH.some((name) => query.has(name)),
+    continuesByRevision,
+  };
+}
+
+function searchOf(query: Query, problems: string[]): string | undefined {
+  const asked = query.get('urn.search');
+  if (asked === undefined) return undefined;
+  if (asked === '') problems.push('urn.search is empty (hint: leave it out)');
+  if ([...asked].length > MAX_SEARCH) problems.push(`urn.search has more than ${MAX_SEARCH} characters`);
+  return searchForm(asked);
+}
+
+/** A search for an id ignores case, and how a keyboard composes accents. */
+export function searchForm(text: string): string {
+  return text.normalize('NFC').toLowerCase();
+}
+
+/** Adds any problem with the parameter to the list. */
+function shownBy(query: StudyRequest['query'], problems: string[]): RecordView {
+  const value = query.get(VIEW);
+  const levels = SHOWN_LEVELS.find((one) => one === value);
+  if (value !== undefined && levels === undefined)
+    problems.push(`${VIEW} must be ${SHOWN_LEVELS.join(' or ')}`);
+  return { levels: levels ?? 'current', place: value !== undefined };
 }
 
 /** How many participants must be examined for the list, as far as that is known before the study is read. */
@@ -435,6 +378,64 @@ async function inWantedOrder(
   return isDescending ? ordered.toReversed() : ordered;
 }
 
+type Compare = (a: Participant, b: Participant) => number;
+
+/** Numbers in ids are compared as numbers. The locale is fixed, so that a list has the same order on every machine. */
+const ID_COLLATOR = new Intl.Collator('en', { numeric: true });
+
+/** Ids that compare as equal, such as 1 and 01, stay in the order of randomization. */
+export const byId: Compare = (a, b) => ID_COLLATOR.compare(currentId(a), currentId(b));
+
+/**
+ * In the order of the configuration. Participants who came after the factor was retired have no level, and come last.
+ */
+export function byLevel(
+  index: number,
+  { levels }: Pick<Factor, 'levels'>,
+  which: RecordView['levels'],
+): Compare {
+  const places = new Map(levels.map((level, place) => [level, place]));
+  const place = (one: Participant) => places.get(levelsShown(one, which)[index] ?? '') ?? levels.length;
+  return (a, b) => place(a) - place(b);
+}
+
+/** How many participants are sorted or merged before others get a turn: some 15 ms of comparing ids. */
+export const SORTED_AT_ONCE = 5_000;
+
+/** A sorted copy of the list as it is at the time of the call. Those that compare as equal keep their order. */
+export async function sortedInTurns(
+  list: readonly Participant[],
+  compare: Compare,
+  lists: Pick<Lists, 'slice'>,
+): Promise<readonly Participant[]> {
+  const runs: Participant[][] = [];
+  for (let from = 0; from < list.length; from += SORTED_AT_ONCE)
+    runs.push(list.slice(from, from + SORTED_AT_ONCE));
+  for (const run of runs) await lists.slice(() => run.sort(compare));
+  const merging = merged(runs, compare);
+  const sorted: Participant[] = [];
+  for (const { length } of runs)
+    await lists.slice(() => {
+      for (let n = 0; n < length; n++) sorted.push(merging.next().value as Participant);
+    });
+  return sorted;
+}
+
+function* merged(runs: readonly Participant[][], compare: Compare): Generator<Participant, undefined> {
+  if (runs.length <= 1) {
+    yield* runs[0] ?? [];
+    return;
+  }
+  const half = Math.ceil(runs.length / 2);
+  const others = merged(runs.slice(half), compare);
+  let other = others.next();
+  for (const one of merged(runs.slice(0, half), compare)) {
+    for (; !other.done && compare(other.value, one) < 0; other = others.next()) yield other.value;
+    yield one;
+  }
+  for (; !other.done; other = others.next()) yield other.value;
+}
+
 /** The participants among whom those on the list are found. It is a copy, so it does not grow. */
 function candidates(
   participants: Participants,
@@ -462,7 +463,7 @@ function firstFrom(inOrder: readonly Participant[], revision: number): number {
   return low;
 }
 
-interface ListPage {
+interface FoundPage {
   readonly shown: readonly Participant[];
   /** The revision at which the next page begins. */
   readonly next: number | undefined;
@@ -470,22 +471,12 @@ interface ListPage {
   readonly total?: number;
 }
 
-async function uncountedPage(
-  among: readonly Participant[],
-  { page: { limit = among.length } }: ListOptions,
-  { isWanted }: Selection,
-  lists: Lists,
-): Promise<ListPage> {
-  const found = isWanted ? await lists.slice(() => among.filter(isWanted)) : among;
-  return { shown: found.slice(0, limit), next: found[limit]?.revision };
-}
-
 async function countedPage(
   among: readonly Participant[],
   { page }: ListOptions,
   { isWanted }: Selection,
   lists: Lists,
-): Promise<ListPage> {
+): Promise<FoundPage> {
   const found = isWanted ? await lists.slice(() => among.filter(isWanted)) : among;
   const { offset, limit = found.length, continuesByRevision } = page;
   return {
@@ -495,11 +486,21 @@ async function countedPage(
   };
 }
 
-function reply(
+async function uncountedPage(
+  among: readonly Participant[],
+  { page: { limit = among.length } }: ListOptions,
+  { isWanted }: Selection,
+  lists: Lists,
+): Promise<FoundPage> {
+  const found = isWanted ? await lists.slice(() => among.filter(isWanted)) : among;
+  return { shown: found.slice(0, limit), next: found[limit]?.revision };
+}
+
+function listReply(
   { http }: StudyRequest,
   view: StudyView,
   { scopes, shown: levels, isForExcel: forExcel }: ListOptions,
-  { shown, next, total }: ListPage,
+  { shown, next, total }: FoundPage,
   listed: ListedStudy,
 ): StudyReply {
   const { hasVisits: withVisits, revision } = listed;
