@@ -4,7 +4,7 @@ import type { Logger } from '../monitoring/logger.ts';
 import type { Metrics } from '../monitoring/metrics.ts';
 import { openApiDocument } from './openapi.ts';
 import { docsRouter, pagesRouter } from './pages.ts';
-import { refuseUnsound } from './request/ambiguity.ts';
+import { refuseAmbiguous } from './request/ambiguity.ts';
 import { type Locals, modeHeader, noteRefusal, observe } from './request/observation.ts';
 import { HttpProblem, problemOf } from './request/problem.ts';
 import { API_HEADERS, send } from './request/reply.ts';
@@ -35,7 +35,7 @@ export function httpApp(parts: HttpParts): Express {
   app.use(pagesRouter());
 
   app.use((request) => {
-    refuseUnsound(request);
+    refuseAmbiguous(request);
     if (!isDecodable(request.path)) throw new HttpProblem(400, 'The path is not valid');
     throw new HttpProblem(404, 'There is no such path (the documentation is at /docs)');
   });
@@ -62,7 +62,7 @@ export function apiApp(parts: Pick<HttpParts, 'logger' | 'metrics' | 'trustProxy
   const app = express();
   app.disable('x-powered-by');
   app.disable('etag');
-  // query.ts parses queries, strictly.
+  // parseQuery parses queries, strictly.
   app.set('query parser', false);
   app.enable('case sensitive routing');
   app.enable('strict routing');
@@ -84,7 +84,7 @@ export function route(
     const locals = response.locals as Locals;
     locals.route = path;
     locals.emptyResults = emptyResults;
-    refuseUnsound(request);
+    refuseAmbiguous(request);
     const handler = handlers[request.method === 'HEAD' ? 'GET' : (request.method as Method)];
     if (!handler || !allowed.includes(request.method))
       throw new HttpProblem(405, `${path} takes ${allowed.join(', ')}`, { Allow: allowed.join(', ') });

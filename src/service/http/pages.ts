@@ -1,44 +1,29 @@
+/**
+ * What is served as files: the pages for people, and the API's documentation. All of it comes with the program, and is served
+ * from memory: a file opened for each request would hold a descriptor for as long as the client takes to read it.
+ *
+ * The pages are `/`, `/pages/…` and their files below `/assets/`. Every path below `/pages/` is answered with the same document,
+ * whose script shows what the path asks for. They are as built into dist/pages. The documentation at /docs is Swagger UI over
+ * /openapi.json.
+ */
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { type Request, type Response, Router } from 'express';
 import helmet from 'helmet';
-import { refuseUnsound } from './request/ambiguity.ts';
+import { refuseAmbiguous } from './request/ambiguity.ts';
 import type { Locals } from './request/observation.ts';
 import { HttpProblem } from './request/problem.ts';
 import { endInPieces } from './request/reply.ts';
 
-/**
- * The pages for people: `/`, `/pages/…` and their files below `/assets/`. Every path below `/pages/` is answered with the
- * same document, whose script shows what the path asks for. All of it comes with the program, as built into dist/pages.
- */
-
-const TYPES: Readonly<Record<string, string>> = {
-  css: 'text/css; charset=utf-8',
-  html: 'text/html; charset=utf-8',
-  js: 'text/javascript; charset=utf-8',
-  svg: 'image/svg+xml',
-};
-
-/** The encodings in which the build leaves each file, best first, by the ending of the copy. */
-const ENCODINGS = { br: 'br', gzip: 'gz' } as const;
-
-/** A file in memory: one opened for each request would hold a descriptor for as long as the client takes to read it. */
-interface Page {
-  readonly type: string;
-  readonly etag: string;
-  /** The content in each encoding. */
-  readonly contents: { readonly identity: Buffer } & Partial<Record<keyof typeof ENCODINGS, Buffer>>;
-}
-
 export function pagesRouter(): Router {
   const folder = pagesFolder();
-  const index = pageIn(folder, 'index.html');
+  const index = fileIn(folder, 'index.html');
   const assets = new Map(
     readdirSync(join(folder, 'assets'))
-      .filter((name) => endingOf(name) in TYPES)
-      .map((name) => [`/assets/${name}`, pageIn(folder, `assets/${name}`)]),
+      .filter((name) => endingOf(name) in CONTENT_TYPES)
+      .map((name) => [`/assets/${name}`, fileIn(folder, `assets/${name}`)]),
   );
 
   const router = Router({ caseSensitive: true, strict: true });
@@ -50,18 +35,18 @@ export function pagesRouter(): Router {
     router.all(paths, (request, response) => {
       const locals = response.locals as Locals;
       locals.route = route;
-      refuseUnsound(request);
+      refuseAmbiguous(request);
       if (request.method !== 'GET' && request.method !== 'HEAD')
         throw new HttpProblem(405, `${route} takes GET, HEAD`, { Allow: 'GET, HEAD' });
       answer(request, response);
     });
-  serve('/', '/', (request, response) => send(request, response, index, 'no-cache'));
-  serve(/^\/pages\/.*$/, '/pages', (request, response) => send(request, response, index, 'no-cache'));
+  serve('/', '/', (request, response) => sendPageFile(request, response, index, 'no-cache'));
+  serve(/^\/pages\/.*$/, '/pages', (request, response) => sendPageFile(request, response, index, 'no-cache'));
   serve(/^\/assets\/.*$/, '/assets', (request, response) => {
     const asset = assets.get(request.path);
     if (!asset) throw new HttpProblem(404, 'There is no such file (hint: load the page again)');
     // Its name changes with its content.
-    send(request, response, asset, 'public, max-age=31536000, immutable');
+    sendPageFile(request, response, asset, 'public, max-age=31536000, immutable');
   });
   return router;
 }
@@ -72,11 +57,30 @@ function pagesFolder(): string {
   return dirname(index);
 }
 
-function pageIn(folder: string, name: string): Page {
+/** The content types of the files of the pages. */
+const CONTENT_TYPES: Readonly<Record<string, string>> = {
+  css: 'text/css; charset=utf-8',
+  html: 'text/html; charset=utf-8',
+  js: 'text/javascript; charset=utf-8',
+  svg: 'image/svg+xml',
+};
+
+/** The encodings in which the build leaves each file, best first, by the ending of the copy. */
+const ENCODINGS = { br: 'br', gzip: 'gz' } as const;
+
+/** A file of the pages. */
+interface PageFile {
+  readonly type: string;
+  readonly etag: string;
+  /** The content in each encoding. */
+  readonly contents: { readonly identity: Buffer } & Partial<Record<keyof typeof ENCODINGS, Buffer>>;
+}
+
+function fileIn(folder: string, name: string): PageFile {
   const read = (ending = '') => readFileSync(join(folder, name + ending));
   const identity = read();
   return {
-    type: TYPES[endingOf(name)] ?? '',
+    type: CONTENT_TYPES[endingOf(name)] ?? '',
     etag: `"${createHash('sha256').update(identity).digest('base64url')}"`,
     contents: { identity, br: read('.br'), gzip: read('.gz') },
   };
@@ -86,7 +90,7 @@ function endingOf(name: string): string {
   return name.slice(name.lastIndexOf('.') + 1);
 }
 
-const setSecurityHeaders = helmet({
+const setPageHeaders = helmet({
   contentSecurityPolicy: {
     useDefaults: false,
     directives: {
@@ -103,14 +107,14 @@ const setSecurityHeaders = helmet({
   referrerPolicy: { policy: 'no-referrer' },
 });
 
-function send(
+function sendPageFile(
   request: Request,
   response: Response,
-  { type, etag, contents }: Page,
+  { type, etag, contents }: PageFile,
   cacheControl: string,
 ): void {
   (response.locals as Locals).isServed = true;
-  setSecurityHeaders(request, response, () => undefined);
+  setPageHeaders(request, response, () => undefined);
   response.set({ ETag: etag, 'Cache-Control': cacheControl, Vary: 'Accept-Encoding' });
   if (request.fresh) {
     response.status(304).end();
@@ -124,43 +128,13 @@ function send(
   endInPieces(response, content);
 }
 
-/** Readable documentation at /docs: Swagger UI over /openapi.json. All its assets come with the program. */
-
-const PAGE = `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Randomization service: HTTP API</title>
-<link rel="icon" href="/docs/favicon-32x32.png">
-<link rel="stylesheet" href="/docs/swagger-ui.css">
-</head>
-<body>
-<div id="swagger-ui"></div>
-<noscript>This page needs JavaScript; the same description for machines is at <a href="/openapi.json">/openapi.json</a>.</noscript>
-<script src="/docs/swagger-ui-bundle.js"></script>
-<script src="/docs/start.js"></script>
-</body>
-</html>
-`;
-
-const START = `SwaggerUIBundle({ url: '/openapi.json', dom_id: '#swagger-ui', deepLinking: true, persistAuthorization: false, validatorUrl: null });
-`;
-
-/** Files of swagger-ui-dist: those the page loads, and the licences that the bundle points to. */
-const ASSETS: Readonly<Record<string, string>> = {
-  'swagger-ui-bundle.js': 'text/javascript',
-  'swagger-ui-bundle.js.LICENSE.txt': 'text/plain',
-  'swagger-ui.css': 'text/css',
-  'favicon-32x32.png': 'image/png',
-};
-
+/** Readable documentation at /docs. */
 export function docsRouter(): Router {
   const router = Router();
   router.use((request, response, next) => {
     const locals = response.locals as Locals;
     locals.route = '/docs';
-    refuseUnsound(request);
+    refuseAmbiguous(request);
     if (request.method !== 'GET' && request.method !== 'HEAD')
       throw new HttpProblem(405, '/docs takes GET, HEAD', { Allow: 'GET, HEAD' });
     next();
@@ -185,14 +159,43 @@ export function docsRouter(): Router {
   );
   const { resolve } = createRequire(import.meta.url);
   // Served from memory: a file opened for each request would hold a descriptor for as long as the client takes to read it.
-  for (const [name, type] of Object.entries(ASSETS))
-    serve(router, `/${name}`, type, readFileSync(resolve(`swagger-ui-dist/${name}`)));
-  serve(router, '/', 'text/html', Buffer.from(PAGE));
-  serve(router, '/start.js', 'text/javascript', Buffer.from(START));
+  for (const [name, type] of Object.entries(DOCS_ASSETS))
+    serveDocs(router, `/${name}`, type, readFileSync(resolve(`swagger-ui-dist/${name}`)));
+  serveDocs(router, '/', 'text/html', Buffer.from(DOCS_PAGE));
+  serveDocs(router, '/start.js', 'text/javascript', Buffer.from(DOCS_SCRIPT));
   return router;
 }
 
-function serve(router: Router, path: string, type: string, content: Buffer): void {
+/** Files of swagger-ui-dist: those the page loads, and the licences that the bundle points to. */
+const DOCS_ASSETS: Readonly<Record<string, string>> = {
+  'swagger-ui-bundle.js': 'text/javascript',
+  'swagger-ui-bundle.js.LICENSE.txt': 'text/plain',
+  'swagger-ui.css': 'text/css',
+  'favicon-32x32.png': 'image/png',
+};
+
+const DOCS_PAGE = `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Randomization service: HTTP API</title>
+<link rel="icon" href="/docs/favicon-32x32.png">
+<link rel="stylesheet" href="/docs/swagger-ui.css">
+</head>
+<body>
+<div id="swagger-ui"></div>
+<noscript>This page needs JavaScript; the same description for machines is at <a href="/openapi.json">/openapi.json</a>.</noscript>
+<script src="/docs/swagger-ui-bundle.js"></script>
+<script src="/docs/start.js"></script>
+</body>
+</html>
+`;
+
+const DOCS_SCRIPT = `SwaggerUIBundle({ url: '/openapi.json', dom_id: '#swagger-ui', deepLinking: true, persistAuthorization: false, validatorUrl: null });
+`;
+
+function serveDocs(router: Router, path: string, type: string, content: Buffer): void {
   const etag = `"${createHash('sha256').update(content).digest('base64url')}"`;
   router.get(path, (request, response) => {
     (response.locals as Locals).isServed = true;
