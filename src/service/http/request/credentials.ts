@@ -1,3 +1,8 @@
+/**
+ * Who asks. Programs send an API key: `api_key` in the query, `Authorization: Bearer`, or `X-API-Key`. The two headers are
+ * safer. People in a browser sign in, and their pages send the cookie of a session, which counts only if no page of another site
+ * can have sent it.
+ */
 import type { IncomingMessage } from 'node:http';
 import { BlockList, isIP } from 'node:net';
 import type { Request, Response } from 'express';
@@ -6,8 +11,6 @@ import { type AcceptedKey, API_KEY, type Keys, type KnownKey } from '../../../co
 import { renewed, type Session, type Sessions } from '../../session/sessions.ts';
 import { headerValues, ownHeader, type Query } from './parameters.ts';
 import { HttpProblem } from './problem.ts';
-
-/** The API key of a request: `api_key` in the query, `Authorization: Bearer`, or `X-API-Key`. The two headers are safer. */
 
 const BEARER = /^Bearer +(\S+) *$/i;
 export const CHALLENGE = { 'WWW-Authenticate': 'Bearer realm="urn"' };
@@ -26,6 +29,9 @@ export function apiKeyOf(request: IncomingMessage, query: Query): string | undef
   return given.values().next().value;
 }
 
+/** How many keys of one request are looked up. */
+const MAX_KEYS = 4;
+
 /** Every key that a request presents, even if the request is otherwise malformed. This does not accept any of them. */
 export function keysIn(request: IncomingMessage): string[] {
   const { searchParams } = new URL(request.url?.replace(/^[^?]*/, 'http://urn/') ?? '', 'http://urn/');
@@ -36,9 +42,6 @@ export function keysIn(request: IncomingMessage): string[] {
   ];
   return [...new Set(given)].filter((key) => API_KEY.test(key)).slice(0, MAX_KEYS);
 }
-
-/** How many keys of one request are looked up. */
-const MAX_KEYS = 4;
 
 /** Failed attempts that one address may make in a window, and the length of the window in seconds. */
 const FAILED_ATTEMPTS = 30;
@@ -84,7 +87,7 @@ export class Authentication {
     const tooManyFailures = await this.#countFailure(from);
     try {
       const accepted = this.#keys.accept(await read());
-      if (!accepted) throw notValid();
+      if (!accepted) throw keyNotValid();
       await this.#failures.reward(from.ip ?? '');
       return accepted;
     } catch (error) {
@@ -93,7 +96,7 @@ export class Authentication {
   }
 
   async #refuse(apiKey: string | undefined, from: Sender): Promise<never> {
-    throw (await this.#countFailure(from)) ?? (apiKey === undefined ? missing() : notValid());
+    throw (await this.#countFailure(from)) ?? (apiKey === undefined ? keyMissing() : keyNotValid());
   }
 
   /** The answer if the address has failed too often; undefined if it has not. */
@@ -110,7 +113,7 @@ export class Authentication {
   }
 }
 
-function missing(): HttpProblem {
+function keyMissing(): HttpProblem {
   return new HttpProblem(
     401,
     'API key is missing (send it as the parameter api_key, as Authorization: Bearer, or as X-API-Key)',
@@ -118,73 +121,9 @@ function missing(): HttpProblem {
   );
 }
 
-function notValid(): HttpProblem {
+function keyNotValid(): HttpProblem {
   return new HttpProblem(401, 'API key is not valid: it is unknown, revoked or expired', CHALLENGE);
 }
-
-/** Which site a request was sent to, and whether a page of that same site sent it. */
-
-export interface Site {
-  /** As browsers send it in `Origin`. */
-  readonly origin: string;
-  /** HTTPS, at least between the browser and a proxy. */
-  readonly isSecure: boolean;
-}
-
-const LOOPBACK = new BlockList();
-LOOPBACK.addSubnet('127.0.0.0', 8, 'ipv4');
-LOOPBACK.addAddress('::1', 'ipv6');
-
-const HOST = /^(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?$/i;
-
-/**
- * @param publicUrl the address of the service for browsers, if it cannot be seen from the request
- * @returns undefined if no session may be used there: plain HTTP that may leave this machine
- */
-export function siteOf(request: Request, publicUrl: string | undefined): Site | undefined {
-  if (publicUrl !== undefined) return { origin: new URL(publicUrl).origin, isSecure: true };
-  const { host = '' } = request.headers;
-  const isSecure = request.secure;
-  const address = `${isSecure ? 'https' : 'http'}://${host}`;
-  if (!HOST.test(host) || !URL.canParse(address)) return undefined;
-  const { origin, hostname } = new URL(address);
-  // A page whose own name was pointed at this machine's address has another host.
-  const isHere = isLoopbackName(hostname) && isLoopback(request.socket.remoteAddress ?? '');
-  return isSecure || isHere ? { origin, isSecure } : undefined;
-}
-
-function isLoopbackName(hostname: string): boolean {
-  return hostname === 'localhost' || isLoopback(hostname.replace(/^\[(.*)\]$/, '$1'));
-}
-
-function isLoopback(address: string): boolean {
-  const family = isIP(address);
-  return family !== 0 && LOOPBACK.check(address, family === 4 ? 'ipv4' : 'ipv6');
-}
-
-/**
- * Refuses a request that a page of another site may have sent. With every request that may change something, browsers send
- * at least one of the two headers, and no page can forge them.
- * @throws HttpProblem 403
- */
-export function refuseForeign({ method, headers }: Request, site: Site): void {
-  const { origin, 'sec-fetch-site': fetchSite } = headers;
-  if (fetchSite !== undefined && fetchSite !== 'same-origin')
-    throw new HttpProblem(403, 'This was not sent by a page of this service');
-  if (origin !== undefined && origin !== site.origin)
-    throw new HttpProblem(
-      403,
-      `This was not sent by a page of ${site.origin} (hint for the operator: behind a proxy, --public-url says the address that browsers use)`,
-    );
-  const isRead = method === 'GET' || method === 'HEAD';
-  if (!isRead && fetchSite === undefined && origin === undefined)
-    throw new HttpProblem(
-      403,
-      'It does not show which page sent this: with a session, send the header Origin or Sec-Fetch-Site',
-    );
-}
-
-/** The cookie of a session: the credential of people in a browser, as an API key is that of programs. */
 
 export interface SessionCookieParts {
   readonly sessions: Sessions;
@@ -202,6 +141,10 @@ export interface SignedIn {
 /** The pages ask for these by themselves: that is not an act of a person. */
 const AUTOMATIC_ROUTES = new Set(['/session', '/changes']);
 
+const SESSION_ENDED = 'The session has ended; sign in again';
+const KEY_OVER = 'The API key of this session is revoked or has expired; sign in with another';
+
+/** The cookie of a session: the credential of people in a browser, as an API key is that of programs. */
 export class SessionCookies {
   readonly #parts: SessionCookieParts;
   /** Each log has its own name, because a browser sends a cookie to every port of a host. */
@@ -241,11 +184,11 @@ export class SessionCookies {
    */
   async accept(http: Request, response: Response, value: string): Promise<SignedIn> {
     const site = this.siteOf(http);
-    if (!site) throw this.#over(http, ENDED);
+    if (!site) throw this.#over(http, SESSION_ENDED);
     refuseForeign(http, site);
     const { sessions, keys } = this.#parts;
     const session = await sessions.open(value);
-    if (!session) throw this.#over(http, ENDED);
+    if (!session) throw this.#over(http, SESSION_ENDED);
     const known = keys.lookUpId(session.keyId);
     if (known?.standing !== 'valid') throw this.#over(http, KEY_OVER);
     const isAutomatic =
@@ -279,12 +222,12 @@ export class SessionCookies {
 
   async set(response: Response, site: Site, session: Session): Promise<void> {
     const value = await this.#parts.sessions.seal(session);
-    response.setHeader('Set-Cookie', `${this.#nameAt(site)}=${value}; ${attributes(site)}`);
+    response.setHeader('Set-Cookie', `${this.#nameAt(site)}=${value}; ${cookieAttributes(site)}`);
   }
 
   /** The header that removes the cookie. */
   cleared(site: Site): Readonly<Record<string, string>> {
-    return { 'Set-Cookie': `${this.#nameAt(site)}=; ${attributes(site)}; Max-Age=0` };
+    return { 'Set-Cookie': `${this.#nameAt(site)}=; ${cookieAttributes(site)}; Max-Age=0` };
   }
 
   #nameAt({ isSecure }: Site): string {
@@ -297,9 +240,67 @@ export class SessionCookies {
   }
 }
 
-const ENDED = 'The session has ended; sign in again';
-const KEY_OVER = 'The API key of this session is revoked or has expired; sign in with another';
-
-function attributes({ isSecure }: Site): string {
+function cookieAttributes({ isSecure }: Site): string {
   return `Path=/; HttpOnly; SameSite=Strict${isSecure ? '; Secure' : ''}`;
+}
+
+/** Which site a request was sent to. */
+export interface Site {
+  /** As browsers send it in `Origin`. */
+  readonly origin: string;
+  /** HTTPS, at least between the browser and a proxy. */
+  readonly isSecure: boolean;
+}
+
+const HOST_FORM = /^(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?$/i;
+
+/**
+ * @param publicUrl the address of the service for browsers, if it cannot be seen from the request
+ * @returns undefined if no session may be used there: plain HTTP that may leave this machine
+ */
+export function siteOf(request: Request, publicUrl: string | undefined): Site | undefined {
+  if (publicUrl !== undefined) return { origin: new URL(publicUrl).origin, isSecure: true };
+  const { host = '' } = request.headers;
+  const isSecure = request.secure;
+  const address = `${isSecure ? 'https' : 'http'}://${host}`;
+  if (!HOST_FORM.test(host) || !URL.canParse(address)) return undefined;
+  const { origin, hostname } = new URL(address);
+  // A page whose own name was pointed at this machine's address has another host.
+  const isHere = isLoopbackName(hostname) && isLoopback(request.socket.remoteAddress ?? '');
+  return isSecure || isHere ? { origin, isSecure } : undefined;
+}
+
+function isLoopbackName(hostname: string): boolean {
+  return hostname === 'localhost' || isLoopback(hostname.replace(/^\[(.*)\]$/, '$1'));
+}
+
+const LOOPBACK = new BlockList();
+LOOPBACK.addSubnet('127.0.0.0', 8, 'ipv4');
+LOOPBACK.addAddress('::1', 'ipv6');
+
+function isLoopback(address: string): boolean {
+  const family = isIP(address);
+  return family !== 0 && LOOPBACK.check(address, family === 4 ? 'ipv4' : 'ipv6');
+}
+
+/**
+ * Refuses a request that a page of another site may have sent. With every request that may change something, browsers send
+ * at least one of the two headers, and no page can forge them.
+ * @throws HttpProblem 403
+ */
+export function refuseForeign({ method, headers }: Request, site: Site): void {
+  const { origin, 'sec-fetch-site': fetchSite } = headers;
+  if (fetchSite !== undefined && fetchSite !== 'same-origin')
+    throw new HttpProblem(403, 'This was not sent by a page of this service');
+  if (origin !== undefined && origin !== site.origin)
+    throw new HttpProblem(
+      403,
+      `This was not sent by a page of ${site.origin} (hint for the operator: behind a proxy, --public-url says the address that browsers use)`,
+    );
+  const isRead = method === 'GET' || method === 'HEAD';
+  if (!isRead && fetchSite === undefined && origin === undefined)
+    throw new HttpProblem(
+      403,
+      'It does not show which page sent this: with a session, send the header Origin or Sec-Fetch-Site',
+    );
 }

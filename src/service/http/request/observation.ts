@@ -1,3 +1,8 @@
+/**
+ * What the service log, the metrics and the recorder are told of each request. The URL is never logged, because it may contain
+ * the key and data of a participant. Of refused requests of known users, the operation, study and reason are recorded, but never
+ * the content.
+ */
 import type { NextFunction, Request, Response } from 'express';
 import type { RefusalReason } from '../../../../events/operations.ts';
 import type { Keys, KnownKey } from '../../../core/access/keys.ts';
@@ -28,15 +33,7 @@ export interface Locals {
   isTest?: boolean;
 }
 
-const TEST = { 'Urn-Mode': 'test' } as const;
-
-/** Marks every answer about a test study, so that nobody takes it for a live one. */
-export function modeHeader({ isTest }: Locals): Readonly<Record<string, string>> | undefined {
-  return isTest ? TEST : undefined;
-}
-
-/** Logs and measures each request. The URL is never logged, because it may contain the key and data of a participant. */
-
+/** Logs and measures each request. */
 export function observe(logger: Logger, metrics: Metrics) {
   return (request: Request, response: Response, next: NextFunction): void => {
     const started = performance.now();
@@ -60,14 +57,12 @@ export function observe(logger: Logger, metrics: Metrics) {
   };
 }
 
+const KNOWN_METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS']);
+
 /** A client may send any text as the method, so only known methods are recorded. */
 function knownMethod(method: string): string {
-  return METHODS.has(method) ? method : 'other';
+  return KNOWN_METHODS.has(method) ? method : 'other';
 }
-
-const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS']);
-
-/** Records refused requests of known users: the operation, study and reason, but never the content of the request. */
 
 export interface RefusalParts {
   readonly authentication: { readonly lookUp: Keys['lookUp'] };
@@ -122,4 +117,11 @@ function bearerOf(http: Request, { lookUp }: RefusalParts['authentication']): Kn
   const known = keysIn(http).flatMap((apiKey) => lookUp(apiKey) ?? []);
   // With two keys, it is unclear whose request it is.
   return known.length === 1 ? known[0] : undefined;
+}
+
+const TEST_MODE = { 'Urn-Mode': 'test' } as const;
+
+/** Marks every answer about a test study, so that nobody takes it for a live one. */
+export function modeHeader({ isTest }: Locals): Readonly<Record<string, string>> | undefined {
+  return isTest ? TEST_MODE : undefined;
 }

@@ -1,3 +1,8 @@
+/**
+ * What comes in with a request besides its body: the query string, the parameters in it that are not factors, and the headers
+ * that the API defines (those with a credential are read in credentials.ts). Everything is read strictly: a misspelt name would
+ * otherwise be ignored without a word, and a replaced character would be another participant.
+ */
 import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
 import { z } from 'zod';
@@ -9,29 +14,25 @@ import { parseRevision, REVISION_FORM } from '../../../evidence/history/history.
 import { StoreError } from '../../../store/event-store.ts';
 import { HttpProblem, MAX_NAMED, problemList } from './problem.ts';
 
+export type Query = ReadonlyMap<string, string>;
+
 /**
  * Parses the query string strictly (application/x-www-form-urlencoded, as Python's `requests` writes it). Lenient parsers
  * replace bytes that they cannot decode, which would turn two different byte strings into the same participant.
+ * @throws HttpProblem 400 for bad percent-encoding, bad UTF-8, a misplaced API key, or a parameter that is given twice
  */
-
-export type Query = ReadonlyMap<string, string>;
-
-/** Characters that may appear in a URL. Raw bytes above 0x7E have no defined meaning there. */
-const PRINTABLE_ASCII = /^[\x21-\x7e]*$/;
-
-/** @throws HttpProblem 400 for bad percent-encoding, bad UTF-8, a misplaced API key, or a parameter that is given twice */
 export function parseQuery(url: string): Query {
   const start = url.indexOf('?');
   const query = new Map<string, string>();
   if (start < 0) return query;
   const text = url.slice(start + 1);
-  if (!PRINTABLE_ASCII.test(text)) throw malformed();
+  if (!PRINTABLE_ASCII.test(text)) throw malformedQuery();
   const twice = new Set<string>();
   for (const pair of text.split('&')) {
     if (pair === '') continue;
     const equals = pair.indexOf('=');
-    const name = decode(equals < 0 ? pair : pair.slice(0, equals));
-    const value = equals < 0 ? '' : decode(pair.slice(equals + 1));
+    const name = decodePart(equals < 0 ? pair : pair.slice(0, equals));
+    const value = equals < 0 ? '' : decodePart(pair.slice(equals + 1));
     refuseApiKey(name);
     if (name !== 'api_key') refuseApiKey(value);
     if (query.has(name)) twice.add(name);
@@ -43,6 +44,25 @@ export function parseQuery(url: string): Query {
       `Given more than once: ${[...twice].join(', ')} (each parameter may be given once)`,
     );
   return query;
+}
+
+/** Characters that may appear in a URL. Raw bytes above 0x7E have no defined meaning there. */
+const PRINTABLE_ASCII = /^[\x21-\x7e]*$/;
+
+const ENCODED = /[%+]/;
+
+function decodePart(text: string): string {
+  if (!ENCODED.test(text)) return text;
+  try {
+    // decodeURIComponent refuses stray percent signs, overlong forms and encoded surrogates.
+    return decodeURIComponent(text.replaceAll('+', ' '));
+  } catch {
+    throw malformedQuery();
+  }
+}
+
+function malformedQuery(): HttpProblem {
+  return new HttpProblem(400, 'The query string is not valid: percent-encode it as UTF-8');
 }
 
 /**
@@ -58,64 +78,7 @@ export function refuseApiKey(text: string): void {
     );
 }
 
-const ENCODED = /[%+]/;
-
-function decode(text: string): string {
-  if (!ENCODED.test(text)) return text;
-  try {
-    // decodeURIComponent refuses stray percent signs, overlong forms and encoded surrogates.
-    return decodeURIComponent(text.replaceAll('+', ' '));
-  } catch {
-    throw malformed();
-  }
-}
-
-function malformed(): HttpProblem {
-  return new HttpProblem(400, 'The query string is not valid: percent-encode it as UTF-8');
-}
-
-/**
- * The parameter `urn.min_revision`: the answer must show at least this revision of the study. A client that got a revision
- * from one instance (`Urn-Revision`) sends it to another, and so reads its own writes.
- */
-
-export const MIN_REVISION = 'urn.min_revision';
-
-/** Projections follow the log within a second, and a waiting client holds a connection. */
-const WAIT_MS = 5000;
-
-/**
- * Waits until the projections show the revision that the request asks for.
- * @returns the query without the parameter
- * @throws HttpProblem 400 when it is not a revision, 503 when it is not shown in time
- */
-export async function minRevisionShown(
-  runner: Pick<Runner, 'reach' | 'revision'>,
-  stream: string,
-  query: Query,
-): Promise<Query> {
-  const wanted = parseRevision(query.get(MIN_REVISION) ?? '');
-  if (wanted === undefined) throw new HttpProblem(400, `${MIN_REVISION} is not ${REVISION_FORM}`);
-  if (!(await orUnavailable(runner.reach(stream, wanted, WAIT_MS))))
-    throw new HttpProblem(
-      503,
-      `This instance shows revision ${runner.revision(stream)} of the study, and ${wanted} did not arrive within ${WAIT_MS / 1000} s (is it an Urn-Revision of this study?)`,
-      { 'Retry-After': '1' },
-    );
-  return new Map([...query].filter(([name]) => name !== MIN_REVISION));
-}
-
-/** Waits for a reading of the log. @throws HttpProblem 503 when the log cannot be read */
-export async function orUnavailable<T>(reading: Promise<T>): Promise<T> {
-  try {
-    return await reading;
-  } catch (error) {
-    if (!(error instanceof StoreError)) throw error;
-    throw new HttpProblem(503, 'The log cannot be read at the moment', { 'Retry-After': '1' });
-  }
-}
-
-/** Parameters other than factors: their names and their checks. */
+// The parameters that are not factors: their names and their checks
 
 /** They select a page of a list, and its order. */
 export const PAGE_PARAMETERS: readonly string[] = [
@@ -137,6 +100,12 @@ export const DRY_RUN = 'urn.dry_run';
 /** They select a moment in the history of a study. */
 export const MOMENT_PARAMETERS: readonly string[] = ['urn.revision', 'urn.at'];
 
+/**
+ * The answer must show at least this revision of the study. A client that got a revision from one instance (`Urn-Revision`)
+ * sends it to another, and so reads its own writes.
+ */
+export const MIN_REVISION = 'urn.min_revision';
+
 /** The parameters of the service in the contract have bare names, and so have factors. All others begin with this. */
 export const PREFIX = 'urn.';
 
@@ -147,31 +116,6 @@ export const SERVICE_PARAMETERS: ReadonlySet<string> = new Set([
   ...MOMENT_PARAMETERS,
   ...PAGE_PARAMETERS,
 ]);
-
-/**
- * The form that a name shares with its misspellings: people write it in either case, with other marks or spaces, in other
- * forms of the letters, or without `urn.`.
- */
-export function bareForm(name: string): string {
-  return lookAlikeForm(name)
-    .toLowerCase()
-    .replaceAll(/[^\p{L}\p{N}]/gu, '')
-    .replace(/^urn/, '');
-}
-
-/**
- * Gives a hint, if one of the names was probably meant, for as many unknown names of a request as its answer can show: to
- * look for all of them would keep other requests waiting.
- */
-export function hintsAmong(names: readonly string[]): (given: string) => string | undefined {
-  let left = MAX_NAMED;
-  return (given) => {
-    if (left-- <= 0) return undefined;
-    const form = bareForm(given);
-    const meant = names.find((name) => bareForm(name) === form) ?? nearestTo(given, names);
-    return meant === undefined ? undefined : `did you mean ${meant}?`;
-  };
-}
 
 /** A problem for each parameter that the route does not know. Otherwise a misspelt one would be silently ignored. */
 export function unknownParameters(query: Query, known: ReadonlySet<string>, route: string): string[] {
@@ -190,6 +134,31 @@ export function studyMissing(given: Iterable<string>): HttpProblem {
   const misspelt = [...given].find((name) => hintFor(name) !== undefined);
   const hint = misspelt === undefined ? '' : ` (hint: ${misspelt} is given; did you mean study?)`;
   return new HttpProblem(400, `study is missing${hint}`);
+}
+
+/**
+ * Gives a hint, if one of the names was probably meant, for as many unknown names of a request as its answer can show: to
+ * look for all of them would keep other requests waiting.
+ */
+export function hintsAmong(names: readonly string[]): (given: string) => string | undefined {
+  let left = MAX_NAMED;
+  return (given) => {
+    if (left-- <= 0) return undefined;
+    const form = bareForm(given);
+    const meant = names.find((name) => bareForm(name) === form) ?? nearestTo(given, names);
+    return meant === undefined ? undefined : `did you mean ${meant}?`;
+  };
+}
+
+/**
+ * The form that a name shares with its misspellings: people write it in either case, with other marks or spaces, in other
+ * forms of the letters, or without `urn.`.
+ */
+export function bareForm(name: string): string {
+  return lookAlikeForm(name)
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N}]/gu, '')
+    .replace(/^urn/, '');
 }
 
 /** @throws HttpProblem 400 naming every problem at once */
@@ -220,7 +189,41 @@ export function numberOf(
   );
 }
 
-/** Reads the headers of a request that the API defines, except those that carry the API key. */
+/** Projections follow the log within a second, and a waiting client holds a connection. */
+const MIN_REVISION_WAIT_MS = 5000;
+
+/**
+ * Waits until the projections show the revision that the request asks for.
+ * @returns the query without the parameter
+ * @throws HttpProblem 400 when it is not a revision, 503 when it is not shown in time
+ */
+export async function minRevisionShown(
+  runner: Pick<Runner, 'reach' | 'revision'>,
+  stream: string,
+  query: Query,
+): Promise<Query> {
+  const wanted = parseRevision(query.get(MIN_REVISION) ?? '');
+  if (wanted === undefined) throw new HttpProblem(400, `${MIN_REVISION} is not ${REVISION_FORM}`);
+  if (!(await orUnavailable(runner.reach(stream, wanted, MIN_REVISION_WAIT_MS))))
+    throw new HttpProblem(
+      503,
+      `This instance shows revision ${runner.revision(stream)} of the study, and ${wanted} did not arrive within ${MIN_REVISION_WAIT_MS / 1000} s (is it an Urn-Revision of this study?)`,
+      { 'Retry-After': '1' },
+    );
+  return new Map([...query].filter(([name]) => name !== MIN_REVISION));
+}
+
+/** Waits for a reading of the log. @throws HttpProblem 503 when the log cannot be read */
+export async function orUnavailable<T>(reading: Promise<T>): Promise<T> {
+  try {
+    return await reading;
+  } catch (error) {
+    if (!(error instanceof StoreError)) throw error;
+    throw new HttpProblem(503, 'The log cannot be read at the moment', { 'Retry-After': '1' });
+  }
+}
+
+// Headers
 
 /**
  * The request headers that begin with `Urn-`, in lower case. Any other is refused: a misspelt one would be ignored without a
@@ -251,12 +254,12 @@ export function refuseUnknownHeaders({ rawHeaders }: IncomingMessage): void {
     );
 }
 
-const VISIBLE_ASCII = /^[\x21-\x7e]{1,255}$/;
+const IDEMPOTENCY_KEY_FORM = /^[\x21-\x7e]{1,255}$/;
 
 /** @throws HttpProblem 400 when the header is malformed */
 export function idempotencyKeyOf(request: IncomingMessage): string | undefined {
-  const value = single(request, 'idempotency-key', 'Idempotency-Key');
-  if (value !== undefined && !VISIBLE_ASCII.test(value))
+  const value = singleHeader(request, 'idempotency-key', 'Idempotency-Key');
+  if (value !== undefined && !IDEMPOTENCY_KEY_FORM.test(value))
     throw new HttpProblem(400, 'The header Idempotency-Key takes 1 to 255 visible ASCII characters');
   refuseApiKey(value ?? '');
   return value;
@@ -267,7 +270,7 @@ export function idempotencyKeyOf(request: IncomingMessage): string | undefined {
  * @throws HttpProblem 400 when the header is malformed
  */
 export function onBehalfOf(request: IncomingMessage): string | undefined {
-  const value = single(request, 'x-on-behalf-of', 'X-On-Behalf-Of');
+  const value = singleHeader(request, 'x-on-behalf-of', 'X-On-Behalf-Of');
   if (value === undefined) return undefined;
   const bytes = Buffer.from(value, 'latin1');
   return personNamed(isUtf8(bytes) ? bytes.toString('utf8') : '', 'The header X-On-Behalf-Of');
@@ -289,7 +292,7 @@ export function personNamed(text: string, where: string): string {
   return name;
 }
 
-function single(request: IncomingMessage, name: string, shownName: string): string | undefined {
+function singleHeader(request: IncomingMessage, name: string, shownName: string): string | undefined {
   const values = headerValues(request, name);
   if (values.length > 1) throw new HttpProblem(400, `The header ${shownName} is given more than once`);
   return values[0];
