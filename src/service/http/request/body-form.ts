@@ -1,3 +1,7 @@
+/**
+ * The form of a JSON body: made from what an act asks for, in the words of HTTP, and what is wrong with a body, in words. The
+ * command line reads it, too, so it must not need Express.
+ */
 import { z } from 'zod';
 import { counted } from '../../../base/wording.ts';
 import { type ActName, type ActValues, actOf } from '../../../core/acts/acts.ts';
@@ -5,14 +9,7 @@ import { DryRun, StudyName } from '../../../core/model/members.ts';
 import type { Members } from '../../../core/model/outcomes.ts';
 import { hintsAmong } from './parameters.ts';
 
-/** The JSON body of an act, from what the act asks for: its members in the words of HTTP. */
-
 export type ActBody = z.ZodType<{ readonly study: string; readonly dry_run?: boolean | undefined }>;
-
-/** The name of a member in a body, or a path in it: `participantId` is `id`, and `occurredAt` is `occurred_at`. */
-export function bodyName(member: string): string {
-  return member.replace(/^participantId/, 'id').replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
-}
 
 /**
  * @param more members of the route
@@ -32,14 +29,17 @@ export function bodyOf(
   });
 }
 
+/** The name of a member in a body, or a path in it: `participantId` is `id`, and `occurredAt` is `occurred_at`. */
+export function bodyName(member: string): string {
+  return member.replace(/^participantId/, 'id').replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}
+
 /** What a body asks of the act, which has its form. */
 export function askedIn<N extends ActName>(act: N, body: Members): ActValues<N> {
   const names = Object.keys(actOf(act).asks);
   // The types of the members are in the form.
   return Object.fromEntries(names.map((name) => [name, body[bodyName(name)]])) as ActValues<N>;
 }
-
-/** What is wrong with a JSON body, in words. */
 
 type RawIssue = z.core.$ZodRawIssue;
 
@@ -120,9 +120,9 @@ function wordsFor(issue: RawIssue): string | undefined {
         ? `${CHOICE}${issue.options.join(', ')}`
         : undefined;
     case 'too_big':
-      return outside(issue.origin, issue.maximum, 'more', 'most');
+      return outsideLimit(issue.origin, issue.maximum, 'more', 'most');
     case 'too_small':
-      return outside(issue.origin, issue.minimum, 'fewer', 'least');
+      return outsideLimit(issue.origin, issue.minimum, 'fewer', 'least');
     case 'invalid_format':
       return issue.pattern && `must match the pattern ${issue.pattern}`;
     default:
@@ -130,10 +130,10 @@ function wordsFor(issue: RawIssue): string | undefined {
   }
 }
 
-const COUNTED: Readonly<Record<string, string>> = { array: 'item', string: 'character' };
+const COUNTED_UNITS: Readonly<Record<string, string>> = { array: 'item', string: 'character' };
 
-function outside(origin: string, limit: number | bigint, than: string, at: string): string {
-  const unit = COUNTED[origin];
+function outsideLimit(origin: string, limit: number | bigint, than: string, at: string): string {
+  const unit = COUNTED_UNITS[origin];
   return unit === undefined
     ? `must be at ${at} ${limit}`
     : `has ${than} than ${counted(Number(limit), unit)}`;

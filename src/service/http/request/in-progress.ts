@@ -1,13 +1,13 @@
+/**
+ * Limits what one key may have in progress at a time, so that no key can take the service away from the others. The limits
+ * apply to this process. Each route applies them itself, and a route that must always answer does not. Long work ends when its
+ * client disconnects.
+ */
 import type { ServerResponse } from 'node:http';
 import type { Request } from 'express';
 import { DomainError } from '../../../base/errors.ts';
 import { withinMs } from '../../../base/waiting.ts';
 import { tooMany } from './problem.ts';
-
-/**
- * Limits what one key may have in progress at a time, so that no key can take the service away from the others. The limits
- * apply to this process. Each route applies them itself, and a route that must always answer does not.
- */
 
 /** How many requests of one key to write may wait for the log. */
 const MAX_POSTS = 512;
