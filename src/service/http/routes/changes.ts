@@ -1,3 +1,10 @@
+/**
+ * GET /changes: server-sent events that say when a study has changed, so that its page asks for the list again. They give only
+ * the revision of the latest change that the key may know of.
+ *
+ * An open stream does not count as a request in progress: it is checked from time to time, and streams end first when the
+ * service stops.
+ */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type LevelLimit, Scope } from '../../../../events/access.ts';
 import { type Design, levelNow } from '../../../core/model/design.ts';
@@ -16,8 +23,86 @@ import { tooMany } from '../request/problem.ts';
 import { SUCCESS } from '../request/reply.ts';
 import { type Services, type StudyRequest, stillAccepted, studyHandler } from '../request/study-request.ts';
 
-/** The last change to a study that a key may know of, so that its holder reads the study again. */
+export interface ChangeServices extends Services {
+  readonly changes: ChangeStreams;
+}
 
+const PARAMETERS = new Set(['api_key', 'study']);
+const SCOPES = Scope.options;
+
+export const changesOperation = operation('Hear when a study changes', 'changes', SCOPES, {
+  description: [
+    'Server-sent events for `EventSource`. Each has a revision as its `id`, and no data: ask for the list again. At most one a second; a comment every 15 s. The first comes immediately, unless',
+    '`Last-Event-ID` is as recent. A key that is limited to levels hears of changes to the study, and to participants within its limits. The stream ends after',
+    '5 minutes, with the session, with the key, and when the service stops. It does not renew the session. A session may have 3, a key 30 in all its sessions together, and a process 200; beyond that, the status is 429.',
+  ].join(' '),
+  parameters: [
+    STUDY,
+    {
+      name: 'Last-Event-ID',
+      in: 'header',
+      description: 'The revision that is already known. `EventSource` sends it by itself',
+      schema: { type: 'integer' },
+    },
+  ],
+  content: {
+    'text/event-stream': { schema: { type: 'string' }, example: 'retry: 3000\n\nid: 17\ndata:\n\n' },
+  },
+  empty: {},
+  errors: ERRORS,
+});
+
+export function getChanges(services: ChangeServices) {
+  return studyHandler(services, SCOPES, (request) => {
+    const { http, response, query, accepted, session, study } = request;
+    const holder = { keyId: accepted.key.keyId, sessionId: session?.sessionId };
+    refuseProblems(unknownParameters(query, PARAMETERS, 'changes'));
+    const latest = latestChange(services, request);
+    const known = lastEventId(http);
+    if (http.method !== 'HEAD') services.changes.enter(response, holder);
+    const isAllowed = () => stillAccepted(services, request) && !services.runner.halted(study.stream);
+    return {
+      status: 200,
+      message: SUCCESS,
+      results: '{}',
+      revision: latest(),
+      beginStream: () => services.changes.open(response, { isAllowed, latest, known }),
+    };
+  });
+}
+
+/** A browser sends the last id that it received; anything else counts as none. */
+function lastEventId(http: IncomingMessage): number {
+  const [id = ''] = headerValues(http, 'last-event-id');
+  return /^\d{1,15}$/.test(id) ? Number(id) : -1;
+}
+
+/** Each call looks only at what is new since the one before. */
+function latestChange({ runner }: Services, request: StudyRequest): () => number {
+  const { accepted, design, participants, study } = request;
+  const { stream } = study;
+  let seen = -1;
+  let latest = -1;
+  return () => {
+    const revision = runner.revision(stream);
+    if (revision === seen) return latest;
+    const events = runner.state(participantEvents, stream);
+    const changed = {
+      revision,
+      lastStudyWide: runner.state(lastStudyWide, stream),
+      design: design(),
+      participants,
+      events,
+    };
+    // None of the new events may be one that this key may know of.
+    const found = lastChange(changed, accepted.key.where, seen);
+    if (found > seen) latest = found;
+    seen = revision;
+    return latest;
+  };
+}
+
+/** What shows the last change to a study that a key may know of. */
 export interface ChangedStudy {
   readonly revision: number;
   /** Revision of the last event that is not about a single participant. */
@@ -80,11 +165,6 @@ function levelsAround(
   return [now, before];
 }
 
-/**
- * The open streams of changes: server-sent events that give only the latest revision at which a study has changed. A stream
- * does not count as a request in progress: it is checked from time to time, and streams end first when the service stops.
- */
-
 /** What a stream is about. */
 export interface Watched {
   /** Whether the credential is still accepted and the study can still be read. */
@@ -101,7 +181,7 @@ export interface Holder {
   readonly sessionId: string | undefined;
 }
 
-const LIMITS = { perSession: 3, perKey: 30, all: 200 };
+const MAX_STREAMS = { perSession: 3, perKey: 30, all: 200 };
 /** How often each stream is checked, in ms. */
 const CHECK_MS = 250;
 /** The least time between two events of a stream, and between two checks of its credential, in ms. */
@@ -123,6 +203,7 @@ interface Stream extends Watched {
   writtenAt: number;
 }
 
+/** The open streams of this process. */
 export class ChangeStreams {
   readonly #streams = new Set<Stream>();
   /** Who holds each response, including those that are about to be opened. */
@@ -150,7 +231,7 @@ export class ChangeStreams {
     const stream: Stream = { ...watched, response, sent: known, ...times };
     response.write(`retry: ${RETRY_MS}\n\n`);
     if (this.#isClosed) {
-      end(stream);
+      endStream(stream);
       return;
     }
     this.#streams.add(stream);
@@ -170,12 +251,12 @@ export class ChangeStreams {
   /** A key is limited over all its sessions: signing in again must not take the streams of others. */
   #full({ keyId, sessionId }: Holder): string | undefined {
     const held = [...this.#holders.values()];
-    if (held.length >= LIMITS.all) return `This service has its maximum of ${LIMITS.all}`;
+    if (held.length >= MAX_STREAMS.all) return `This service has its maximum of ${MAX_STREAMS.all}`;
     const ofKey = held.filter((one) => one.keyId === keyId);
-    if (ofKey.length >= LIMITS.perKey) return `This API key has its maximum of ${LIMITS.perKey}`;
+    if (ofKey.length >= MAX_STREAMS.perKey) return `This API key has its maximum of ${MAX_STREAMS.perKey}`;
     const ofSession = ofKey.filter((one) => one.sessionId === sessionId);
-    return sessionId !== undefined && ofSession.length >= LIMITS.perSession
-      ? `This session has its maximum of ${LIMITS.perSession}`
+    return sessionId !== undefined && ofSession.length >= MAX_STREAMS.perSession
+      ? `This session has its maximum of ${MAX_STREAMS.perSession}`
       : undefined;
   }
 
@@ -194,13 +275,13 @@ export class ChangeStreams {
       stream.sent = stream.latest();
       stream.sentAt = now;
       // Browsers drop an event without data.
-      write(stream, `id: ${stream.sent}\ndata:\n\n`, now);
-    } else if (now - stream.writtenAt >= COMMENT_MS) write(stream, ':\n\n', now);
+      writeTo(stream, `id: ${stream.sent}\ndata:\n\n`, now);
+    } else if (now - stream.writtenAt >= COMMENT_MS) writeTo(stream, ':\n\n', now);
   }
 
   #end(stream: Stream): void {
     this.#forget(stream);
-    end(stream);
+    endStream(stream);
   }
 
   #forget(stream: Stream): void {
@@ -211,94 +292,13 @@ export class ChangeStreams {
   }
 }
 
-function write(stream: Stream, text: string, now: number): void {
+function writeTo(stream: Stream, text: string, now: number): void {
   stream.writtenAt = now;
   stream.response.write(text);
 }
 
-function end({ response }: Stream): void {
+function endStream({ response }: Stream): void {
   const timer = setTimeout(() => response.destroy(), CLOSE_MS);
   response.once('close', () => clearTimeout(timer));
   response.end();
-}
-
-/** GET /changes: server-sent events that say when a study has changed, so that its page asks for the list again. */
-
-export interface ChangeServices extends Services {
-  readonly changes: ChangeStreams;
-}
-
-const PARAMETERS = new Set(['api_key', 'study']);
-const SCOPES = Scope.options;
-
-export const changesOperation = operation('Hear when a study changes', 'changes', SCOPES, {
-  description: [
-    'Server-sent events for `EventSource`. Each has a revision as its `id`, and no data: ask for the list again. At most one a second; a comment every 15 s. The first comes immediately, unless',
-    '`Last-Event-ID` is as recent. A key that is limited to levels hears of changes to the study, and to participants within its limits. The stream ends after',
-    '5 minutes, with the session, with the key, and when the service stops. It does not renew the session. A session may have 3, a key 30 in all its sessions together, and a process 200; beyond that, the status is 429.',
-  ].join(' '),
-  parameters: [
-    STUDY,
-    {
-      name: 'Last-Event-ID',
-      in: 'header',
-      description: 'The revision that is already known. `EventSource` sends it by itself',
-      schema: { type: 'integer' },
-    },
-  ],
-  content: {
-    'text/event-stream': { schema: { type: 'string' }, example: 'retry: 3000\n\nid: 17\ndata:\n\n' },
-  },
-  empty: {},
-  errors: ERRORS,
-});
-
-export function getChanges(services: ChangeServices) {
-  return studyHandler(services, SCOPES, (request) => {
-    const { http, response, query, accepted, session, study } = request;
-    const holder = { keyId: accepted.key.keyId, sessionId: session?.sessionId };
-    refuseProblems(unknownParameters(query, PARAMETERS, 'changes'));
-    const latest = latestChange(services, request);
-    const known = lastEventId(http);
-    if (http.method !== 'HEAD') services.changes.enter(response, holder);
-    const isAllowed = () => stillAccepted(services, request) && !services.runner.halted(study.stream);
-    return {
-      status: 200,
-      message: SUCCESS,
-      results: '{}',
-      revision: latest(),
-      beginStream: () => services.changes.open(response, { isAllowed, latest, known }),
-    };
-  });
-}
-
-/** Each call looks only at what is new since the one before. */
-function latestChange({ runner }: Services, request: StudyRequest): () => number {
-  const { accepted, design, participants, study } = request;
-  const { stream } = study;
-  let seen = -1;
-  let latest = -1;
-  return () => {
-    const revision = runner.revision(stream);
-    if (revision === seen) return latest;
-    const events = runner.state(participantEvents, stream);
-    const changed = {
-      revision,
-      lastStudyWide: runner.state(lastStudyWide, stream),
-      design: design(),
-      participants,
-      events,
-    };
-    // None of the new events may be one that this key may know of.
-    const found = lastChange(changed, accepted.key.where, seen);
-    if (found > seen) latest = found;
-    seen = revision;
-    return latest;
-  };
-}
-
-/** A browser sends the last id that it received; anything else counts as none. */
-function lastEventId(http: IncomingMessage): number {
-  const [id = ''] = headerValues(http, 'last-event-id');
-  return /^\d{1,15}$/.test(id) ? Number(id) : -1;
 }

@@ -1,3 +1,7 @@
+/**
+ * GET /healthz and /readyz: whether the process is alive, and whether the service can answer. They need no key, so they show
+ * states and counts but never the name of a study.
+ */
 import type { Request, Response } from 'express';
 import type { DomainError } from '../../../base/errors.ts';
 import { counted } from '../../../base/wording.ts';
@@ -8,15 +12,11 @@ import { HttpProblem } from '../request/problem.ts';
 import { SUCCESS, send } from '../request/reply.ts';
 import { requireReady, type Services } from '../request/study-request.ts';
 
-/** GET /healthz: the process is alive. */
-
 export const healthOperation = probeOperation('Check that the process is alive', 'health');
 
 export function getHealth(_: Request, response: Response): void {
   send(response, { status: 200, message: SUCCESS, results: '{}' });
 }
-
-/** GET /readyz: whether the service can answer. It needs no key, so it shows states and counts but never the name of a study. */
 
 export interface ReadinessParts extends Pick<Services, 'studies' | 'runner' | 'notReady'> {
   /** Why nothing may be written to the log. */
