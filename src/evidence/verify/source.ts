@@ -1,5 +1,5 @@
 /**
- * Where verification gets its records: a database or anything else that can provide them. What such a source withholds, and
+ * Where verification gets its records (a database or anything else that can provide them), what such a source withholds, and
  * how each of its records is decoded.
  */
 import { hash } from 'node:crypto';

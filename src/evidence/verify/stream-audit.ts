@@ -1,6 +1,7 @@
 /**
  * Audits one stream: each record is decoded, added to the tree, and decided again until one diverges. Meanwhile the stream's
- * tree is compared with its signed checkpoints, its sealed sections with those of all streams, and each time with the one before.
+ * tree is compared with its signed checkpoints, its sealed sections with those of all streams, and the time of each event with
+ * that of the one before.
  */
 import type { MoveFact } from '../../../events/log.ts';
 import type { PartialEvent } from '../../../events/record.ts';

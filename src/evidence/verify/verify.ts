@@ -68,7 +68,10 @@ export async function verifyLog(verification: Verification): Promise<Report> {
     onProgress: verification.onProgress ?? (() => undefined),
   });
   const findings = await source.findings?.();
-  const judged = { ...judge(verification, chosen, evidence, streams), ...(findings && { store: findings }) };
+  const judged = {
+    ...requestFindings(verification, chosen, evidence, streams),
+    ...(findings && { store: findings }),
+  };
   return {
     ok: isSound(streams, evidence) && !isFailed(judged),
     selfConsistentOnly: trusted.length === 0 || streams.every((one) => one.evidence.matchingSize === 0),
@@ -90,6 +93,10 @@ export async function verifyLog(verification: Verification): Promise<Report> {
 
 type LogCreation = Extract<LogEvent, { type: 'LogCreated' }>['data'];
 
+/**
+ * What a log says about itself. It is read before anything is verified, because the rest depends on it. None of it is
+ * certain until the stream `log` has been verified.
+ */
 interface ClaimedIdentity extends LogCreation, LogHistory {
   /** The first key and its successors, as long as each was endorsed by its predecessor. */
   readonly keys: readonly VerifierKey[];
@@ -97,11 +104,7 @@ interface ClaimedIdentity extends LogCreation, LogHistory {
   readonly moves: ReadonlySet<string>;
 }
 
-/**
- * What a log says about itself. It is read before anything is verified, because the rest depends on it. None of it is
- * certain until the stream `log` has been verified.
- * @returns undefined when the log does not begin with LogCreated
- */
+/** Undefined when the log does not begin with LogCreated. */
 async function readIdentity(
   source: RecordSource,
   reading: SourceReading,
@@ -354,7 +357,7 @@ function recoveredPlaces(stream: string, recoveries: readonly Recovery[]): Reado
 type RequestFindings = Pick<Report, 'othersOnly' | 'missingStudyId' | 'lastCheckpoints' | 'store'>;
 
 /** Findings about the requested studies and the checkpoints that the log saved. */
-function judge(
+function requestFindings(
   { studyId, checkpoints, lastSigned }: Verification,
   chosen: readonly string[],
   evidence: Evidence,

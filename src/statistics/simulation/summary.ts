@@ -158,7 +158,7 @@ function addTo(totals: Float64Array, values: Int32Array | Float64Array): void {
   for (let i = 0; i < totals.length; i++) totals[i] = (totals[i] as number) + (values[i] as number);
 }
 
-/** The share of replicates in which something occurred. Source: E. B. Wilson, "Probable Inference …", JASA 22, 1927. */
+/** A share of replicates, with Wilson's interval. Source: E. B. Wilson, "Probable Inference …", JASA 22, 1927. */
 export function shareFigure(count: number, replicates: number): Figure {
   const value = count / replicates;
   const centre = (value + (Z * Z) / (2 * replicates)) / (1 + (Z * Z) / replicates);

@@ -2,8 +2,8 @@
  * Checks a study's events without deciding them again: what the decider takes for granted because it was checked when the
  * request arrived, who acted, and where a recovery must be. Also adds warnings.
  *
- * It sees what no bundle withholds, so both replays of a study use it. Participants' ids, the rows of an import and the times
- * that events state have a class each.
+ * It needs nothing that a bundle may withhold, so both replays of a study use it. Participants' ids, the rows of an import and
+ * the times that events state have a class each.
  */
 import {
   canonicalJson,

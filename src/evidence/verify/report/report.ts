@@ -1,4 +1,7 @@
-/** The findings of a verification. The report is for auditors: `expected` and `found` can name treatments and states. */
+/**
+ * The findings of a verification, from the whole report down to a single record or checkpoint. The report is for auditors:
+ * `expected` and `found` can name treatments and states.
+ */
 import { z } from 'zod';
 import type { Content } from '../../../../events/record.ts';
 import { STATUSES } from '../../../core/model/outcomes.ts';
