@@ -1,3 +1,7 @@
+/**
+ * The acts that say that something recorded of a participant was wrong: the id, a level, the allocation itself; and that
+ * voiding it was. Each has its form, its rules, and what becomes of the participant. The events are in events/corrections.ts.
+ */
 import { z } from 'zod';
 import {
   AllocationReinstated,
@@ -14,7 +18,7 @@ import { askedLevel, type Design } from '../model/design.ts';
 import { patternProblem } from '../model/id-pattern.ts';
 import { noSuchLevel } from '../model/limits.ts';
 import { Note } from '../model/members.ts';
-import { type Model, placeOf } from '../model/model.ts';
+import { levelPlace, type Model } from '../model/model.ts';
 import {
   alreadySo,
   type FieldProblem,
@@ -28,7 +32,7 @@ import { newIdProblem, problemsOfId } from '../model/participant-id.ts';
 import { asEnrolled, corrected, currentId, currentLevels, type Voided } from '../model/participants.ts';
 import { aboutParticipant, type FormValues, type ParticipantContext, participantAct } from './act.ts';
 
-const NewId = z
+const RightId = z
   .string()
   .superRefine((id, context) => {
     for (const problem of problemsOfId(id))
@@ -36,9 +40,9 @@ const NewId = z
   })
   .meta({ description: 'The right id' });
 
-const asksCorrectId = {
+const CORRECT_ID_MEMBERS = {
   ...aboutParticipant,
-  to: NewId,
+  to: RightId,
   cause: IdCause.meta({
     description: "`entry`: a slip when it was entered. `pattern`: it did not match the study's pattern",
   }),
@@ -49,26 +53,26 @@ export const correctId = participantAct({
   writes: ParticipantIdCorrected,
   may: { scopes: ['correct'], commandLine: true, in: SETTLED },
   isCorrection: true,
-  asks: asksCorrectId,
-  fits: ({ to }, model) => idMisfit(to, model),
+  asks: CORRECT_ID_MEMBERS,
+  fits: ({ to }, model) => unfitId(to, model),
   isJudgedOnce: true,
   adds: ({ participant }) => ({ from: currentId(participant) }),
-  problem: idProblem,
+  problem: takenIdProblem,
   apply: (participant, { data }) => corrected(participant, { id: data.to }),
 });
 
-function idMisfit(to: string, model: Model): StudyOutcome | undefined {
+function unfitId(to: string, model: Model): StudyOutcome | undefined {
   const ofNewId = model.participants.find(to) ? undefined : newIdProblem(to);
   if (ofNewId !== undefined) return unfit([{ field: 'to', why: ofNewId }]);
   const problem = patternProblem(to, model.design);
   return problem === undefined ? undefined : impossible('to', problem);
 }
 
-function idProblem({
+function takenIdProblem({
   asked: { to },
   model,
   participant,
-}: ParticipantContext<FormValues<typeof asksCorrectId>>): StudyOutcome | undefined {
+}: ParticipantContext<FormValues<typeof CORRECT_ID_MEMBERS>>): StudyOutcome | undefined {
   if (to === currentId(participant)) return alreadySo('the participant has this id already');
   const holder = model.participants.find(to);
   // Their own former id is free for them.
@@ -77,9 +81,7 @@ function idProblem({
     : undefined;
 }
 
-type Factors = Design['factors'];
-
-const Change = z
+const AskedChange = z
   .strictObject({
     factor: z.string(),
     from: z.string().meta({ description: 'The current level' }),
@@ -87,8 +89,8 @@ const Change = z
   })
   .refine(({ from, to }) => from !== to, { error: 'from and to are the same level' });
 
-const Changes = z
-  .array(Change)
+const AskedChanges = z
+  .array(AskedChange)
   .min(1, 'must have at least one change')
   .max(100)
   .superRefine((changes, context) => {
@@ -97,9 +99,9 @@ const Changes = z
       context.addIssue({ code: 'custom', message: `${name} is given more than once` });
   });
 
-const asks = {
+const CORRECT_LEVELS_MEMBERS = {
   ...aboutParticipant,
-  changes: Changes,
+  changes: AskedChanges,
   cause: LevelsCause.meta({
     description:
       '`entry`: a slip when it was entered. `source`: the source record was wrong. `definition`: the level was misunderstood. `transfer`: the participant has moved to another site',
@@ -112,14 +114,14 @@ export const correctLevels = participantAct({
   writes: LevelsCorrected,
   may: { scopes: ['correct'], commandLine: true, in: SETTLED },
   isCorrection: true,
-  asks,
+  asks: CORRECT_LEVELS_MEMBERS,
   fits: ({ changes }, { design }) => strayLevel(changes, design.factors),
   resolve: (asked, { design }) => ({ ...asked, changes: inDesignOrder(asked.changes, design.factors) }),
   byPlace: ({ changes }, design) => ({
     changes: changes.map(({ factor, from, to }) => [
       factor,
-      placeOf(factor, from, design),
-      placeOf(factor, to, design),
+      levelPlace(factor, from, design),
+      levelPlace(factor, to, design),
     ]),
   }),
   // Either site may record a transfer. Nobody else can move a participant into or out of their own limits.
@@ -127,7 +129,7 @@ export const correctLevels = participantAct({
   adds: ({ asked, model }) => ({
     counts: asked.cause === 'transfer' ? 'as-randomized' : model.design.policies.levelCounts,
   }),
-  problem: changesProblem,
+  problem: levelChangesProblem,
   apply: (participant, { data }, { factors }) => {
     const changed = (levels: readonly string[]) =>
       levels.map((level, i) => data.changes.find(({ factor }) => factor === factors[i]?.name)?.to ?? level);
@@ -138,6 +140,8 @@ export const correctLevels = participantAct({
     });
   },
 });
+
+type Factors = Design['factors'];
 
 /** Every factor and level that the study does not have; otherwise the first level that belongs to another factor. */
 function strayLevel(changes: readonly LevelChange[], factors: Factors): StudyOutcome | undefined {
@@ -176,11 +180,11 @@ function inDesignOrder(changes: readonly LevelChange[], factors: Factors): Level
     .sort((a, b) => place(a) - place(b));
 }
 
-function changesProblem({
+function levelChangesProblem({
   asked: { changes },
   model,
   participant,
-}: ParticipantContext<FormValues<typeof asks>>): StudyOutcome | undefined {
+}: ParticipantContext<FormValues<typeof CORRECT_LEVELS_MEMBERS>>): StudyOutcome | undefined {
   const { factors } = model.design;
   const current = currentLevels(participant);
   let staleChange: StudyOutcome | undefined;
@@ -200,7 +204,7 @@ function changesProblem({
   return staleChange;
 }
 
-const asksVoidAllocation = {
+const VOID_ALLOCATION_MEMBERS = {
   ...aboutParticipant,
   cause: VoidCause.meta({ description: '`entry` is for allocations that were made outside the service' }),
   analysis: VoidAnalysis.meta({
@@ -213,21 +217,23 @@ const asksVoidAllocation = {
     .meta({ description: 'The id of the participant who is the same person. Only with cause `duplicate`' }),
   note: Note,
 };
-type Context = ParticipantContext<FormValues<typeof asksVoidAllocation>>;
+
+type VoidAllocationContext = ParticipantContext<FormValues<typeof VOID_ALLOCATION_MEMBERS>>;
 
 /** The participant was randomized in error. */
 export const voidAllocation = participantAct({
   writes: AllocationVoided,
   may: { scopes: ['correct'], commandLine: true, in: SETTLED },
   isCorrection: true,
-  asks: asksVoidAllocation,
+  asks: VOID_ALLOCATION_MEMBERS,
   fits: ({ cause, duplicateOf }) =>
     duplicateOf !== undefined && cause !== 'duplicate'
       ? unfit([{ field: 'duplicateOf', why: 'is only for the cause duplicate' }])
       : undefined,
   resolve: (asked, model) => ({ ...asked, duplicateOf: originalId(model, asked.duplicateOf) }),
-  adds: ({ asked, model }) => ({ counts: countsOf(asked.cause, model) }),
-  problem: (context) => causeProblem(context) ?? originalProblem(context) ?? voidedProblem(context),
+  adds: ({ asked, model }) => ({ counts: countsAfterVoiding(asked.cause, model) }),
+  problem: (context) =>
+    voidCauseProblem(context) ?? duplicateProblem(context) ?? alreadyVoidedProblem(context),
   apply: (participant, { data, revision }) => {
     const { cause, counts, duplicateOf } = data;
     return corrected(participant, {
@@ -242,19 +248,19 @@ function originalId(model: Model, id: string | undefined): string | undefined {
 }
 
 /** The policy is only for people who were counted twice or never there. A wrong entry is always removed; the rest stay. */
-function countsOf(cause: VoidCause, { design: { policies } }: Model): 'kept' | 'removed' {
+function countsAfterVoiding(cause: VoidCause, { design: { policies } }: Model): 'kept' | 'removed' {
   if (cause === 'entry') return 'removed';
   const isNobody = cause === 'duplicate' || cause === 'never-enrolled';
   return isNobody ? policies.voidCounts : 'kept';
 }
 
-function causeProblem({ asked, participant }: Context): StudyOutcome | undefined {
+function voidCauseProblem({ asked, participant }: VoidAllocationContext): StudyOutcome | undefined {
   return asked.cause === 'entry' && !participant.forced
     ? impossible('cause', 'the allocation was not entered by hand, so it cannot be entered wrongly')
     : undefined;
 }
 
-function originalProblem({ asked, model, participant }: Context): StudyOutcome | undefined {
+function duplicateProblem({ asked, model, participant }: VoidAllocationContext): StudyOutcome | undefined {
   const { cause, duplicateOf } = asked;
   if (duplicateOf === undefined) return undefined;
   const { participantId } = participant;
@@ -272,15 +278,15 @@ function isDuplicateOf(model: Model, id: string, other: string): boolean {
   return of !== undefined && (of === other || isDuplicateOf(model, of, other));
 }
 
-function voidedProblem({ asked, participant }: Context): StudyOutcome | undefined {
+function alreadyVoidedProblem({ asked, participant }: VoidAllocationContext): StudyOutcome | undefined {
   const voided = participant.corrected?.voided;
   if (!voided) return undefined;
   const why = `the participant is voided already (${voided.cause}, revision ${voided.revision})`;
-  return isAsAsked(voided, asked) ? alreadySo(why) : stale(why);
+  return isVoidedAsAsked(voided, asked) ? alreadySo(why) : stale(why);
 }
 
 /** Whose duplicate it is may be left out. */
-function isAsAsked(voided: Voided, { cause, duplicateOf }: Context['asked']): boolean {
+function isVoidedAsAsked(voided: Voided, { cause, duplicateOf }: VoidAllocationContext['asked']): boolean {
   return voided.cause === cause && (duplicateOf ?? voided.duplicateOf) === voided.duplicateOf;
 }
 

@@ -1,3 +1,8 @@
+/**
+ * The acts about packs: another one in place of a pack, one at a visit, a wrong record of that, and packs that must not be
+ * given out. First the rules that they share: who may get another pack, which one, and at which visits. No refusal may tell
+ * who shares an arm, by what it says or by how long it takes. The events are in events/packs.ts, the stock in model/packs.ts.
+ */
 import { z } from 'zod';
 import {
   CodeReplaced,
@@ -11,7 +16,7 @@ import { PackCode, Visit } from '../../../events/study.ts';
 import { counted } from '../../base/wording.ts';
 import { type Design, declaredVisit, foldedVisit, revealsArm } from '../model/design.ts';
 import { isPackWithin } from '../model/key-limits.ts';
-import { Grounds, Note } from '../model/members.ts';
+import { Note, SealedReason } from '../model/members.ts';
 import { alreadySo, impossible, SETTLED, type StudyOutcome, stale, unfit } from '../model/outcomes.ts';
 import { isFree, lacksPacks, MAX_ENTRIES, packFor, takePack } from '../model/packs.ts';
 import {
@@ -34,11 +39,10 @@ import {
   studyAct,
 } from './act.ts';
 
-/** Who may get another pack after the enrolment, and which one: the same for a visit and in place of a pack. */
+type PackContext = ParticipantContext<unknown>;
 
-type Context = ParticipantContext<unknown>;
-
-function noPatientProblem({ by, participant }: Context): StudyOutcome | undefined {
+/** Who was voided as somebody who was never there, or twice, or entered wrongly, gets no packs. */
+function voidedProblem({ by, participant }: PackContext): StudyOutcome | undefined {
   const cause = participant.corrected?.voided?.cause;
   if (getsPacks(cause)) return undefined;
   return stale(
@@ -51,7 +55,7 @@ function noPatientProblem({ by, participant }: Context): StudyOutcome | undefine
  * Without somebody who sees which treatment packs hold, a participant gets so many further packs and no more: each refusal for
  * want of packs tells something about who shares an arm.
  */
-function furtherProblem({ by, participant }: Context, most: number): StudyOutcome | undefined {
+function furtherPacksProblem({ by, participant }: PackContext, most: number): StudyOutcome | undefined {
   const further = furtherPacks(participant);
   if (by.isSupply || further <= most) return undefined;
   const had = counted(further, 'further pack');
@@ -66,25 +70,26 @@ function furtherProblem({ by, participant }: Context, most: number): StudyOutcom
  * a site that takes packs until it is refused would find out who shares an arm. It must not depend on who is in the study:
  * voiding somebody and trying again would tell their arm.
  */
-export const MARGIN = 3;
+export const PACK_MARGIN = 3;
 
 /**
+ * The choice of the pack that a participant gets: the same for a visit and in place of a pack.
  * @param member the code of the pack, in the record
  * @param inReplay the margin that the records of every version show
  */
-function choosing<M extends string>(
+function choosingPack<M extends string>(
   member: M,
-  inReplay = MARGIN,
-): Choice<Context, Readonly<Record<M, string>>> {
+  inReplay = PACK_MARGIN,
+): Choice<PackContext, Readonly<Record<M, string>>> {
   return {
     members: [member],
     lacks: ({ askedAt, by, model, participant }) => {
       const { stoppedTreatments, treatments } = model.design;
       const levels = currentLevels(participant);
       if (by.isSupply)
-        return isStopped({ model, participant }) || lacksPacks(model, levels, [participant.treatment]);
+        return isArmStopped({ model, participant }) || lacksPacks(model, levels, [participant.treatment]);
       const arms = treatments.filter((arm) => !stoppedTreatments.includes(arm));
-      return lacksPacks(model, levels, arms, askedAt === undefined ? inReplay : MARGIN);
+      return lacksPacks(model, levels, arms, askedAt === undefined ? inReplay : PACK_MARGIN);
     },
     // It is chosen last, and even for an arm that gets none, so that no refusal takes longer for one participant than for another.
     choose: ({ askedAt, model, participant }) => {
@@ -96,12 +101,12 @@ function choosing<M extends string>(
         participantId,
         askedAt === undefined,
       );
-      if (code === undefined || isStopped({ model, participant })) return undefined;
+      if (code === undefined || isArmStopped({ model, participant })) return undefined;
       return { [member]: code } as Record<M, string>;
     },
     none: () => ({ type: 'no-code' }),
     problem: ({ model, participant }, chosen) => {
-      if (model.lists === 0 || isStopped({ model, participant })) return { type: 'no-code' };
+      if (model.lists === 0 || isArmStopped({ model, participant })) return { type: 'no-code' };
       return model.given.get(chosen[member]) === undefined
         ? undefined
         : impossible(member, 'this pack was given out before');
@@ -110,55 +115,12 @@ function choosing<M extends string>(
 }
 
 /** Nobody on the arm gets packs any more. Unknown where the arm is withheld. */
-function isStopped({ model, participant }: Pick<Context, 'model' | 'participant'>): boolean {
+function isArmStopped({ model, participant }: Pick<PackContext, 'model' | 'participant'>): boolean {
   return model.design.stoppedTreatments.includes(participant.treatment);
 }
 
-const asksReplacePack = {
-  ...aboutParticipant,
-  code: PackCode.meta({ description: 'A pack that the participant has' }),
-  cause: ReplacementCause,
-};
-type ContextReplacePack = ParticipantContext<FormValues<typeof asksReplacePack>>;
-
-/** A pack of the participant cannot be used. They get another one of the same treatment. */
-export const replacePack = participantAct({
-  writes: CodeReplaced,
-  // Treatment outlives enrolment.
-  may: { scopes: ['randomize', 'supply'], commandLine: true, in: SETTLED },
-  asks: asksReplacePack,
-  problem: (context) =>
-    packProblemReplacePack(context) ??
-    // It binds requests: the logs of earlier versions show such replacements.
-    (context.askedAt === undefined ? undefined : noPatientProblem(context)) ??
-    furtherProblem(context, 2),
-  chooses: choosing('by', 1),
-  apply: (participant, { data }) => withPack(participant, data.code, data.by),
-});
-
-function packProblemReplacePack({
-  asked: { code },
-  by,
-  participant,
-}: ContextReplacePack): StudyOutcome | undefined {
-  const held = heldCodes(participant);
-  if (held.length === 0) return stale('the participant has no pack', 'code');
-  if (held.includes(code)) return undefined;
-  if (!by.mayRead) return stale('the participant has another pack now', 'code');
-  return stale(
-    `the participant has ${held.length > 1 ? 'the packs' : 'the pack'} ${held.join(', ')} now`,
-    'code',
-  );
-}
-
-/** What the acts about packs of visits have in common. */
-
-function inDeclaredSpelling(visit: string, design: Pick<Design, 'visits'>): string {
-  return declaredVisit(design, visit) ?? visit;
-}
-
 /** Visits that the study does not have are for whoever supplies packs. No visit tells an arm. */
-function undeclaredProblem(
+function undeclaredVisitProblem(
   { by, model: { design } }: ParticipantContext<unknown>,
   field: string,
   visit: string,
@@ -173,44 +135,83 @@ function undeclaredProblem(
   return unfit([{ field, why: `${known} (others need a key with the scope supply)` }]);
 }
 
-const asksDispensePack = {
+function inDeclaredSpelling(visit: string, design: Pick<Design, 'visits'>): string {
+  return declaredVisit(design, visit) ?? visit;
+}
+
+const REPLACE_PACK_MEMBERS = {
+  ...aboutParticipant,
+  code: PackCode.meta({ description: 'A pack that the participant has' }),
+  cause: ReplacementCause,
+};
+
+type ReplacePackContext = ParticipantContext<FormValues<typeof REPLACE_PACK_MEMBERS>>;
+
+/** A pack of the participant cannot be used. They get another one of the same treatment. */
+export const replacePack = participantAct({
+  writes: CodeReplaced,
+  // Treatment outlives enrolment.
+  may: { scopes: ['randomize', 'supply'], commandLine: true, in: SETTLED },
+  asks: REPLACE_PACK_MEMBERS,
+  problem: (context) =>
+    heldPackProblem(context) ??
+    // It binds requests: the logs of earlier versions show such replacements.
+    (context.askedAt === undefined ? undefined : voidedProblem(context)) ??
+    furtherPacksProblem(context, 2),
+  chooses: choosingPack('by', 1),
+  apply: (participant, { data }) => withPack(participant, data.code, data.by),
+});
+
+function heldPackProblem({ asked: { code }, by, participant }: ReplacePackContext): StudyOutcome | undefined {
+  const held = heldCodes(participant);
+  if (held.length === 0) return stale('the participant has no pack', 'code');
+  if (held.includes(code)) return undefined;
+  if (!by.mayRead) return stale('the participant has another pack now', 'code');
+  return stale(
+    `the participant has ${held.length > 1 ? 'the packs' : 'the pack'} ${held.join(', ')} now`,
+    'code',
+  );
+}
+
+const DISPENSE_PACK_MEMBERS = {
   ...aboutParticipant,
   visit: Visit.meta({ description: 'The visit. Others than those of the study need the scope `supply`' }),
 };
-type ContextDispensePack = ParticipantContext<FormValues<typeof asksDispensePack>>;
+
+type DispensePackContext = ParticipantContext<FormValues<typeof DISPENSE_PACK_MEMBERS>>;
 
 /** The participant gets a pack of their treatment at a visit. */
 export const dispensePack = participantAct({
   writes: PackDispensed,
   // Treatment outlives enrolment.
   may: { scopes: ['randomize', 'supply'], commandLine: true, in: SETTLED },
-  asks: asksDispensePack,
+  asks: DISPENSE_PACK_MEMBERS,
   resolve: (asked, { design }) => ({ ...asked, visit: inDeclaredSpelling(asked.visit, design) }),
   byPlace: ({ visit }) => ({ visit: foldedVisit(visit) }),
   problem: (context) =>
-    presentProblem(context) ??
-    undeclaredProblem(context, 'visit', context.asked.visit) ??
-    noPatientProblem(context) ??
-    furtherProblem(context, 3),
-  chooses: choosing('code'),
+    dispensedAlreadyProblem(context) ??
+    undeclaredVisitProblem(context, 'visit', context.asked.visit) ??
+    voidedProblem(context) ??
+    furtherPacksProblem(context, 3),
+  chooses: choosingPack('code'),
   apply: (participant, { at, data: { code, visit } }) => ({
     ...participant,
     dispensed: [...(participant.dispensed ?? []), { code, visit, at, replacements: 0 }],
   }),
 });
 
-function presentProblem({
+function dispensedAlreadyProblem({
   asked: { visit },
   by,
   participant,
-}: ContextDispensePack): StudyOutcome | undefined {
+}: DispensePackContext): StudyOutcome | undefined {
   const present = presentPacks(participant).find((pack) => foldedVisit(pack.visit) === foldedVisit(visit));
   if (!present) return undefined;
   const shown = by.mayRead ? { pack: { visit: present.visit, code: present.code } } : {};
   return { type: 'dispensed-already', participantId: currentId(participant), visit: present.visit, ...shown };
 }
 
-const asks = {
+const CORRECT_DISPENSATION_MEMBERS = {
   ...aboutParticipant,
   code: PackCode.meta({ description: 'A pack that the participant has, or had, for a visit' }),
   to: Visit.nullable().meta({
@@ -220,21 +221,25 @@ const asks = {
   cause: DispensationCause,
   note: Note,
 };
-type Values = FormValues<typeof asks>;
-type ContextCorrectDispensation = ParticipantContext<Values>;
+
+type CorrectDispensationValues = FormValues<typeof CORRECT_DISPENSATION_MEMBERS>;
+type CorrectDispensationContext = ParticipantContext<CorrectDispensationValues>;
 
 /** A pack was given out at another visit than recorded, or not to this participant; or it was theirs after all. */
 export const correctDispensation = participantAct({
   writes: DispensationCorrected,
   may: { scopes: ['correct', 'supply'], commandLine: true, in: SETTLED },
   isCorrection: true,
-  asks,
+  asks: CORRECT_DISPENSATION_MEMBERS,
   // A record leaves out what a request says with null.
   resolve: (asked, { design }) =>
-    ({ ...asked, to: asked.to ? inDeclaredSpelling(asked.to, design) : undefined }) as Values,
+    ({
+      ...asked,
+      to: asked.to ? inDeclaredSpelling(asked.to, design) : undefined,
+    }) as CorrectDispensationValues,
   byPlace: ({ to }) => ({ to: to ? foldedVisit(to) : undefined }),
-  adds: ({ asked, participant }) => ({ from: givenPack(participant, asked)?.visit }),
-  problem: (context) => packProblem(context) ?? visitProblem(context),
+  adds: ({ asked, participant }) => ({ from: recordedPack(participant, asked)?.visit }),
+  problem: (context) => recordedPackProblem(context) ?? rightVisitProblem(context),
   apply: (participant, { data: { code, to } }) => ({
     ...participant,
     dispensed: (participant.dispensed ?? []).map((pack) =>
@@ -243,12 +248,12 @@ export const correctDispensation = participantAct({
   }),
 });
 
-function givenPack({ dispensed = [] }: Pick<Participant, 'dispensed'>, { code }: Pick<Values, 'code'>) {
-  return dispensed.find((pack) => pack.code === code);
-}
-
-function packProblem({ asked, by, participant }: ContextCorrectDispensation): StudyOutcome | undefined {
-  const pack = givenPack(participant, asked);
+function recordedPackProblem({
+  asked,
+  by,
+  participant,
+}: CorrectDispensationContext): StudyOutcome | undefined {
+  const pack = recordedPack(participant, asked);
   if (!pack) {
     const codes = presentPacks(participant).map(({ code, visit }) => `${code} (${visit})`);
     const has = by.mayRead && codes.length > 0 ? `; for visits, they have ${codes.join(', ')}` : '';
@@ -262,35 +267,43 @@ function packProblem({ asked, by, participant }: ContextCorrectDispensation): St
   return undefined;
 }
 
-function visitProblem(context: ContextCorrectDispensation): StudyOutcome | undefined {
+function recordedPack(
+  { dispensed = [] }: Pick<Participant, 'dispensed'>,
+  { code }: Pick<CorrectDispensationValues, 'code'>,
+) {
+  return dispensed.find((pack) => pack.code === code);
+}
+
+function rightVisitProblem(context: CorrectDispensationContext): StudyOutcome | undefined {
   const { asked, by, participant } = context;
   const { to } = asked;
   if (!to) return undefined;
   const other = presentPacks(participant).find(({ visit }) => foldedVisit(visit) === foldedVisit(to));
-  if (!other) return undeclaredProblem(context, 'to', to);
+  if (!other) return undeclaredVisitProblem(context, 'to', to);
   const which = by.mayRead ? ` (${other.code})` : '';
   return impossible('to', `the participant has a pack for ${other.visit}${which}: correct that one first`);
 }
 
-const asksWithdrawPacks = {
+const WITHDRAW_PACKS_MEMBERS = {
   codes: z.array(PackCode).min(1).max(MAX_ENTRIES).meta({ description: 'Packs that are free' }),
-  reason: Grounds,
+  reason: SealedReason,
 };
-type ValuesWithdrawPacks = FormValues<typeof asksWithdrawPacks>;
+
+type WithdrawPacksValues = FormValues<typeof WITHDRAW_PACKS_MEMBERS>;
 
 /** Packs that nobody has must not be given out. */
 export const withdrawPacks = studyAct({
   writes: CodesWithdrawn,
   may: { scopes: ['supply'], commandLine: true, in: SETTLED },
-  asks: asksWithdrawPacks,
+  asks: WITHDRAW_PACKS_MEMBERS,
   chooses: {
     members: ['count'],
-    lacks: (context) => notFree(context).length > 0,
+    lacks: (context) => codesNotFree(context).length > 0,
     choose: ({ asked: { codes } }) => ({ count: codes.length }),
     // A code that is unknown, not free, or outside the limits of the key: one text for all.
-    none: (context) => impossible('codes', `no free pack has the code ${notFree(context).join(', ')}`),
+    none: (context) => impossible('codes', `no free pack has the code ${codesNotFree(context).join(', ')}`),
     // Which packs may be withheld.
-    problem: ({ asked: { codes } }: { asked: Partial<ValuesWithdrawPacks> }, { count }) =>
+    problem: ({ asked: { codes } }: { asked: Partial<WithdrawPacksValues> }, { count }) =>
       codes && codes.length !== count ? impossible('count', 'not the number of the packs') : undefined,
   },
   // Which ones is sealed.
@@ -303,7 +316,7 @@ export const withdrawPacks = studyAct({
   },
 });
 
-function notFree({ asked: { codes }, by, model }: StudyContext<ValuesWithdrawPacks>): string[] {
+function codesNotFree({ asked: { codes }, by, model }: StudyContext<WithdrawPacksValues>): string[] {
   const isKnown = (code: string) => {
     const pack = model.packs.get(code);
     return pack !== undefined && isFree(model, code) && isPackWithin(by.where, pack, model.design);

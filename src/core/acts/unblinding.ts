@@ -1,3 +1,7 @@
+/**
+ * The acts by which an arm becomes known: through the service, or without it. Nothing about the study may get in the way of
+ * an emergency. The events are in events/unblinding.ts.
+ */
 import { z } from 'zod';
 import {
   AllocationRevealed,
@@ -5,7 +9,7 @@ import {
   UnblindingReported,
   UnblindingWay,
 } from '../../../events/unblinding.ts';
-import { grounds, ParticipantId, PastInstant } from '../model/members.ts';
+import { ParticipantId, PastInstant, unblindingReason } from '../model/members.ts';
 import type { Model } from '../model/model.ts';
 import { impossible, type Members, STATUSES, type StudyOutcome } from '../model/outcomes.ts';
 import { aboutParticipant, participantAct } from './act.ts';
@@ -25,7 +29,7 @@ export const breakCode = participantAct({
       description:
         'An `emergency` is answered even if the log cannot be written; other categories are then refused',
     }),
-    ...grounds,
+    ...unblindingReason,
   },
   // A UUID made for the request; and when the arm was shown, if that was before this could be recorded.
   brings: ['reveal', 'shownAt'],
@@ -57,7 +61,7 @@ export const reportUnblinding = participantAct({
     revealedAt: z.int().nonnegative().optional().meta({
       description: 'The revision of a code-break that was a mistake',
     }),
-    ...grounds,
+    ...unblindingReason,
   },
   resolve: (asked) => ({
     ...asked,

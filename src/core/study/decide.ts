@@ -19,7 +19,6 @@ import {
   answeredBefore,
   digestOf,
   generatorOf,
-  idByPack,
   isAmendedSince,
   levelIndexes,
   type Model,
@@ -27,7 +26,7 @@ import {
   requestSection,
 } from '../model/model.ts';
 import { impossible, type StudyOutcome } from '../model/outcomes.ts';
-import { lacksPacks, listProblem, MAX_ENTRY_BYTES, packFor } from '../model/packs.ts';
+import { idByPack, lacksPacks, listProblem, MAX_ENTRY_BYTES, packFor } from '../model/packs.ts';
 import { currentLevels, NONE } from '../model/participants.ts';
 import { isWeakSeed, Pcg64 } from '../random/pcg64.ts';
 import type { Decider, Decision } from '../write/decider.ts';

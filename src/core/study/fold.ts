@@ -19,11 +19,10 @@ import {
   forkOf,
   levelIndexes,
   type Model,
-  NOBODY,
   type RegisteredStudy,
   requestKey,
 } from '../model/model.ts';
-import { FreePacks, packsOn, takePack } from '../model/packs.ts';
+import { addPacks, FreePacks, NOBODY, takePack } from '../model/packs.ts';
 import {
   countedLevels,
   type EnrolmentEvent,
@@ -187,7 +186,7 @@ function foldOther(model: Model, event: Exclude<PartialEvent, EnrolmentEvent>): 
       break;
     case 'CodesRegistered':
       model.lists = event.data.list;
-      if (event.sections.codes) packsOn(model, event.data.where, event.sections.codes);
+      if (event.sections.codes) addPacks(model, event.data.where, event.sections.codes);
       break;
     case 'ListRegistered':
       addEntries(model, event);

@@ -7,8 +7,8 @@ import {
   type Closing,
   digestOf,
   isAmendedSince,
+  levelPlace,
   type Model,
-  placeOf,
   repeated,
   requestSection,
 } from '../model/model.ts';
@@ -54,7 +54,7 @@ export function forcedDigest(
   design: Pick<Design, 'factors'>,
 ): string {
   const { counted: _, levels, ...asked } = data;
-  const placed = levels.map(({ factor, level }) => [factor, placeOf(factor, level, design)]);
+  const placed = levels.map(({ factor, level }) => [factor, levelPlace(factor, level, design)]);
   const { treatment } = sections.allocation ?? {};
   return digestOf(type, { ...asked, levels: placed, treatment, note: sections.note?.text });
 }

@@ -1,7 +1,7 @@
 import type { DispensationCause, ReplacementCause } from '../../../events/packs.ts';
 import type { Actor } from '../../../events/record.ts';
-import { idByPack, type Model } from '../model/model.ts';
-import { isFree, type Pack } from '../model/packs.ts';
+import type { Model } from '../model/model.ts';
+import { idByPack, isFree, type Pack } from '../model/packs.ts';
 import { currentId, type Participant, type ParticipantEvent } from '../model/participants.ts';
 
 /** What became of each pack, for those who account for them. It names no arm. */

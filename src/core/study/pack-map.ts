@@ -1,8 +1,8 @@
 import type { Level } from '../../../events/study.ts';
-import { MARGIN } from '../acts/packs.ts';
+import { PACK_MARGIN } from '../acts/packs.ts';
 import { levelNow } from '../model/design.ts';
-import { idByPack, type Model } from '../model/model.ts';
-import { isFree, type Pack } from '../model/packs.ts';
+import type { Model } from '../model/model.ts';
+import { idByPack, isFree, type Pack } from '../model/packs.ts';
 import { currentLevels, getsPacks, presentPacks } from '../model/participants.ts';
 
 /** The map of packs: which treatment each one holds, whether it is free, and how many are free. It names arms. */
@@ -88,7 +88,7 @@ function withLow(state: Model, stock: ReadonlyMap<string, Stock>): Stock[] {
   const patients = patientsOf(state, new Set([...stock.values()].map(({ where }) => where?.factor)));
   return [...stock].map(([key, row]) => {
     const isNeeded = !state.design.stoppedTreatments.includes(row.treatment);
-    const isLow = isNeeded && row.free < MARGIN + (patients.get(key) ?? 0);
+    const isLow = isNeeded && row.free < PACK_MARGIN + (patients.get(key) ?? 0);
     return isLow ? { ...row, low: true } : row;
   });
 }

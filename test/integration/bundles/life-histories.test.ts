@@ -15,7 +15,8 @@ import { openIdentity } from '../../../src/core/log/identity.ts';
 import { parseSigningKey } from '../../../src/core/log/signing.ts';
 import type { Tally } from '../../../src/core/model/balance.ts';
 import type { Design } from '../../../src/core/model/design.ts';
-import { idByPack, type Model } from '../../../src/core/model/model.ts';
+import type { Model } from '../../../src/core/model/model.ts';
+import { idByPack } from '../../../src/core/model/packs.ts';
 import type { Participant } from '../../../src/core/model/participants.ts';
 import {
   currentId,

@@ -26,7 +26,7 @@ import {
   isCorrection,
   mayOf,
 } from '../../../src/core/acts/acts.ts';
-import { Grounds, Note, StudyReason } from '../../../src/core/model/members.ts';
+import { Note, SealedReason, StudyReason } from '../../../src/core/model/members.ts';
 import type { Model } from '../../../src/core/model/model.ts';
 import type { Members, StudyOutcome } from '../../../src/core/model/outcomes.ts';
 import { STATUSES } from '../../../src/core/model/outcomes.ts';
@@ -208,7 +208,7 @@ describe('the form of', () => {
 it.each([
   ['the reason of an act on a study', 1, StudyReason],
   ['a note', 1, Note],
-  ['the reason of an act on a participant', 3, Grounds],
+  ['the reason of an act on a participant', 3, SealedReason],
 ])('%s is long enough with %i characters, not with one less', (_, least, text) => {
   const lengths = [least, least - 1];
   expect(lengths.map((length) => text.safeParse('x'.repeat(length)).success)).toEqual([true, false]);

@@ -4,7 +4,7 @@
  */
 import { beforeEach, describe, expect, it } from 'vitest';
 import { Visit } from '../../../events/study.ts';
-import { NOBODY } from '../../../src/core/model/model.ts';
+import { NOBODY } from '../../../src/core/model/packs.ts';
 import type { Force } from '../../../src/core/study/commands.ts';
 import { type AccountedPack, packAccountability } from '../../../src/core/study/pack-accountability.ts';
 import { packMap, stockOf } from '../../../src/core/study/pack-map.ts';
