@@ -1,3 +1,9 @@
+/**
+ * All acts, and the one order in which each of them is decided. Whoever adds an act describes it beside those of its kind
+ * (study.ts, corrections.ts, packs.ts, unblinding.ts) and puts it on the list here. Pure.
+ *
+ * First the list and who may do what, then the command and its decision, then what a record says was asked, for replays.
+ */
 import type { StudyFact } from '../../../events/catalogue.ts';
 import type { EventDefinition } from '../../../events/define.ts';
 import type { PartialEvent } from '../../../events/record.ts';
@@ -24,10 +30,8 @@ import { correctDispensation, dispensePack, replacePack, withdrawPacks } from '.
 import { close, pause, reopen, resume } from './study.ts';
 import { breakCode, reportUnblinding } from './unblinding.ts';
 
-/** All acts, by the event that each one writes. */
-
-/** In the order in which documents show them. */
-const LIST = [
+/** All acts, in the order in which documents show them. */
+const ACTS = [
   pause,
   resume,
   close,
@@ -44,9 +48,10 @@ const LIST = [
   withdrawPacks,
 ] as const;
 
-type ListedAct = (typeof LIST)[number];
+type ListedAct = (typeof ACTS)[number];
 /** The name of an act: the type of its event. */
 export type ActName = ListedAct['writes']['type'];
+
 type ActNamed<N extends ActName> = Extract<ListedAct, { readonly writes: { readonly type: N } }>;
 /** What is asked for by an act. */
 export type ActValues<N extends ActName = ActName> = N extends ActName
@@ -57,25 +62,38 @@ export type ActValues<N extends ActName = ActName> = N extends ActName
 export type Act = ParticipantAct<EventDefinition, Form> | StudyAct<EventDefinition, Form>;
 
 // The types of its members are lost: the functions of an act are only called with what its own form and event have.
-const byName = new Map(LIST.map((act) => [act.writes.type as string, act as unknown as Act]));
+const actsByType = new Map(ACTS.map((act) => [act.writes.type as string, act as unknown as Act]));
 
-export const ACT_NAMES = LIST.map(({ writes }): ActName => writes.type);
+/** The names of all acts, in the same order. */
+export const ACT_NAMES = ACTS.map(({ writes }): ActName => writes.type);
 
-type OnParticipantActs = Extract<ListedAct, { readonly about: 'participant' }>;
+type ListedParticipantAct = Extract<ListedAct, { readonly about: 'participant' }>;
 /** The acts on a participant. */
-export const PARTICIPANT_ACTS = LIST.filter((act) => act.about === 'participant').map(
-  ({ writes }): OnParticipantActs['writes']['type'] => writes.type,
+export const PARTICIPANT_ACTS = ACTS.filter((act) => act.about === 'participant').map(
+  ({ writes }): ListedParticipantAct['writes']['type'] => writes.type,
 );
 
 /** The act that writes events of this type; undefined for those that are written otherwise. */
 export function actOf(type: ActName): Act;
 export function actOf(type: string): Act | undefined;
 export function actOf(type: string): Act | undefined {
-  return byName.get(type);
+  return actsByType.get(type);
 }
 
-/** Of the events that are not described as acts. */
-const OTHERS: Readonly<Record<Exclude<StudyFact['type'], ActName>, Permit>> = {
+/** Whether an event of this type says that something recorded of a participant was wrong. */
+export function isCorrection(type: string): boolean {
+  const act = actsByType.get(type);
+  return act?.about === 'participant' && act.isCorrection === true;
+}
+
+/** Who may write an event, and in which state of the study. */
+export function mayOf(type: StudyFact['type']): Permit {
+  // A type that no act has is one of the others.
+  return actsByType.get(type)?.may ?? OTHER_PERMITS[type as keyof typeof OTHER_PERMITS];
+}
+
+/** Who may write the events that are not described as acts. */
+const OTHER_PERMITS: Readonly<Record<Exclude<StudyFact['type'], ActName>, Permit>> = {
   StudyRegistered: { commandLine: true, scopes: [], in: [] },
   ParticipantRandomized: { commandLine: false, scopes: ['randomize'], in: ['open'] },
   // In a closed study, it has no effect until the study is reopened.
@@ -93,12 +111,6 @@ const OTHERS: Readonly<Record<Exclude<StudyFact['type'], ActName>, Permit>> = {
   StudyRecovered: { commandLine: true, scopes: [], in: STATUSES },
 };
 
-/** Who may write an event, and in which state of the study. */
-export function mayOf(type: StudyFact['type']): Permit {
-  // A type that no act has is one of the others.
-  return byName.get(type)?.may ?? OTHERS[type as keyof typeof OTHERS];
-}
-
 /** Why the state of the study forbids an event; undefined if it allows it. */
 export function stateProblem(
   { status }: Pick<Model, 'status'>,
@@ -107,15 +119,9 @@ export function stateProblem(
   return mayOf(type).in.includes(status) ? undefined : { type: 'refused', because: status };
 }
 
-/** Whether an event of this type says that something recorded of a participant was wrong. */
-export function isCorrection(type: string): boolean {
-  const act = byName.get(type);
-  return act?.about === 'participant' && act.isCorrection === true;
-}
+/** What asks for an act. Its form has been checked. */
+export type ActCommand = { readonly [N in ActName]: CommandOf<N> }[ActName];
 
-/** What asks for an act, and what an event says was asked. */
-
-/** Asks for an act. Its form has been checked. */
 export interface CommandOf<N extends ActName> {
   readonly type: 'act';
   readonly act: N;
@@ -131,64 +137,13 @@ export interface CommandOf<N extends ActName> {
   readonly brings?: Members | undefined;
 }
 
-export type ActCommand = { readonly [N in ActName]: CommandOf<N> }[ActName];
-
-/**
- * The command that an event answers, as far as the event is included. Without what is worked out, such as `randomizedAt`, so
- * that a wrong one is found as such.
- * @param by what the event does not say of its author
- */
-export function commandIn(act: Act, event: PartialEvent, by: Partial<Requester> = {}): ActCommand {
-  const members = membersOf(act.writes, event);
-  const { request } = event.sections as { readonly request?: { readonly idempotencyKey: string } };
-  const command = {
-    type: 'act',
-    act: act.writes.type,
-    asked: those(Object.keys(act.asks), members),
-    by: { ...by, user: event.actor.user, idempotencyKey: request?.idempotencyKey },
-    brings: those(act.brings ?? [], members),
-  };
-  // The event is one of the act's, so it has the members that the act asks for.
-  return command as ActCommand;
-}
-
-/** What makes two requests for the act the same. It stays the same when a level is renamed. */
-export function askedDigest(
-  act: Pick<Act, 'writes' | 'byPlace'>,
-  asked: Members,
-  { design }: Pick<Model, 'design'>,
-): string {
-  // The act's event is one of a study.
-  return digestOf(act.writes.type as ActName, { ...asked, ...act.byPlace?.(asked, design) });
-}
-
-/** The digest of the request that the event answered. */
-export function digestIn(act: Act, event: PartialEvent, model: Pick<Model, 'design'>): string {
-  const names = Object.keys(act.asks);
-  const about = act.about === 'participant' ? ['participantId', 'randomizedAt'] : [];
-  return askedDigest(act, those([...names, ...about], membersOf(act.writes, event)), model);
-}
-
-/** The members that the act chose. */
-function chosenIn(act: Act, members: Members): Members {
-  return those(act.chooses?.members ?? [], members);
-}
-
-function those(names: readonly string[], members: Members): Members {
-  return Object.fromEntries(names.map((name) => [name, members[name]]));
-}
-
-/** Decides an act, in the one order that all acts have. Pure. */
-
 /**
  * Where the members come from that an act chooses. `choose`: from the lists of packs. `try`: nowhere, in a dry run. `recorded`:
  * these are all members of the record, and the lists are withheld.
  */
 export type Source = 'choose' | 'try' | { readonly recorded: Members };
 
-type OnParticipant = ParticipantAct<EventDefinition, Form>;
-type Context = ParticipantContext<Members>;
-
+/** Decides an act. Every act is decided in this one order. */
 export function decideAct(
   model: Model,
   command: ActCommand,
@@ -205,10 +160,10 @@ export function decideAct(
     ...(participant && { participantId, randomizedAt }),
   };
   // An act on the study looks at no participant.
-  const context = { model, participant, asked, by, askedAt, brings } as Context;
+  const context = { model, participant, asked, by, askedAt, brings } as ActContext;
   const members = { ...asked, ...act.adds?.(context), ...brings };
   const later = (chosen?: Members) =>
-    after(act, context.participant, { ...members, ...chosen }, model.design);
+    participantAfter(act, context.participant, { ...members, ...chosen }, model.design);
   const outside = onParticipant && limitsProblem(onParticipant, context, later);
   // What a key did is confirmed even if its participant has left its limits since.
   const again = repeated(model, by, () => askedDigest(act, asked, model));
@@ -220,12 +175,15 @@ export function decideAct(
     (isAmendedSince(model, command) ? ({ type: 'amended-meanwhile' } as const) : undefined) ??
     act.problem?.(context);
   if (problem) return { outcome: participant ? withinLimits(context, problem) : problem };
-  const chosen = chosenBy(act, context, source);
+  const chosen = chosenMembers(act, context, source);
   if ('none' in chosen) return { outcome: chosen.none };
   const fact = factOf(act.writes, { ...members, ...chosen.members }, by.idempotencyKey);
   const moves = participant !== undefined && countsMoved(participant, later(chosen.members), model.design);
   return { fact, outcome: { type: 'recorded', participantId, moves, data: fact.data } };
 }
+
+type AnyParticipantAct = ParticipantAct<EventDefinition, Form>;
+type ActContext = ParticipantContext<Members>;
 
 function participantFor(model: Model, { asked, randomizedAt }: ActCommand): Participant | undefined {
   const { participantId = '' } = asked as { readonly participantId?: string };
@@ -233,7 +191,7 @@ function participantFor(model: Model, { asked, randomizedAt }: ActCommand): Part
   return holder?.revision === (randomizedAt ?? holder?.revision) ? holder : undefined;
 }
 
-function after<P extends Enrolled>(
+function participantAfter<P extends Enrolled>(
   act: Act,
   participant: P,
   data: unknown,
@@ -243,24 +201,10 @@ function after<P extends Enrolled>(
   return (act.about === 'participant' && act.apply?.(participant, event, design)) || participant;
 }
 
-type ChosenMembers = { readonly members: Members } | { readonly none: StudyOutcome };
-
-function chosenBy(act: Act, context: Context, source: Source): ChosenMembers {
-  const { chooses } = act;
-  if (!chooses) return { members: {} };
-  if (typeof source !== 'string') {
-    const members = chosenIn(act, source.recorded);
-    const problem = chooses.problem(context, members);
-    return problem ? { none: problem } : { members };
-  }
-  const members = chooses.lacks(context) ? undefined : source === 'try' ? {} : chooses.choose(context);
-  return members ? { members } : { none: chooses.none(context) };
-}
-
 /** A participant outside the limits of a key does not exist for it. */
 function limitsProblem(
-  act: OnParticipant,
-  { asked, participant, by, model }: Context,
+  act: AnyParticipantAct,
+  { asked, participant, by, model }: ActContext,
   later: () => Enrolled,
 ): StudyOutcome | undefined {
   const { design } = model;
@@ -274,20 +218,79 @@ function limitsProblem(
     : { type: 'no-such-participant' };
 }
 
+/** What makes two requests for the act the same. It stays the same when a level is renamed. */
+export function askedDigest(
+  act: Pick<Act, 'writes' | 'byPlace'>,
+  asked: Members,
+  { design }: Pick<Model, 'design'>,
+): string {
+  // The act's event is one of a study.
+  return digestOf(act.writes.type as ActName, { ...asked, ...act.byPlace?.(asked, design) });
+}
+
 /** A site may record that a participant moves to it, but must not be able to find out levels by trying. */
-function withinLimits({ by, model, participant }: Context, problem: StudyOutcome): StudyOutcome {
+function withinLimits({ by, model, participant }: ActContext, problem: StudyOutcome): StudyOutcome {
   if (problem.type !== 'stale' || isWithin(by.where, model.design, currentLevels(participant)))
     return problem;
   return { ...problem, why: 'a level is not as the request says' };
 }
 
+type ChosenMembers = { readonly members: Members } | { readonly none: StudyOutcome };
+
+function chosenMembers(act: Act, context: ActContext, source: Source): ChosenMembers {
+  const { chooses } = act;
+  if (!chooses) return { members: {} };
+  if (typeof source !== 'string') {
+    const members = chosenIn(act, source.recorded);
+    const problem = chooses.problem(context, members);
+    return problem ? { none: problem } : { members };
+  }
+  const members = chooses.lacks(context) ? undefined : source === 'try' ? {} : chooses.choose(context);
+  return members ? { members } : { none: chooses.none(context) };
+}
+
+/** The members that the act chose. */
+function chosenIn(act: Act, members: Members): Members {
+  return pickMembers(act.chooses?.members ?? [], members);
+}
+
+/**
+ * The command that an event answers, as far as the event is included. Without what is worked out, such as `randomizedAt`, so
+ * that a wrong one is found as such.
+ * @param by what the event does not say of its author
+ */
+export function commandIn(act: Act, event: PartialEvent, by: Partial<Requester> = {}): ActCommand {
+  const members = membersOf(act.writes, event);
+  const { request } = event.sections as { readonly request?: { readonly idempotencyKey: string } };
+  const command = {
+    type: 'act',
+    act: act.writes.type,
+    asked: pickMembers(Object.keys(act.asks), members),
+    by: { ...by, user: event.actor.user, idempotencyKey: request?.idempotencyKey },
+    brings: pickMembers(act.brings ?? [], members),
+  };
+  // The event is one of the act's, so it has the members that the act asks for.
+  return command as ActCommand;
+}
+
+/** The digest of the request that the event answered. */
+export function digestIn(act: Act, event: PartialEvent, model: Pick<Model, 'design'>): string {
+  const names = Object.keys(act.asks);
+  const about = act.about === 'participant' ? ['participantId', 'randomizedAt'] : [];
+  return askedDigest(act, pickMembers([...names, ...about], membersOf(act.writes, event)), model);
+}
+
+function pickMembers(names: readonly string[], members: Members): Members {
+  return Object.fromEntries(names.map((name) => [name, members[name]]));
+}
+
 /** Where the limits of a key must have held for it to write the event. @param participant before the event */
 export function stakeIn(
-  act: OnParticipant,
+  act: AnyParticipantAct,
   event: PartialEvent,
   participant: Enrolled,
   design: Pick<Design, 'factors'>,
 ): Stake {
   const stakes = act.limits?.(membersOf(act.writes, event));
-  return stakeOf(stakes, participant, () => after(act, participant, event.data, design));
+  return stakeOf(stakes, participant, () => participantAfter(act, participant, event.data, design));
 }

@@ -1,3 +1,7 @@
+/**
+ * The acts that change whether a study takes participants: pause and resume, close and reopen. Each says why. The events are
+ * in events/study.ts.
+ */
 import {
   ClosingCause,
   StudyClosed,
@@ -58,8 +62,6 @@ export const close = studyAct({
   }),
 });
 
-const LACKING = 'a live study can be reopened only with an approval';
-
 /** A closed study takes participants again. */
 export const reopen = studyAct({
   writes: StudyReopened,
@@ -77,7 +79,7 @@ export const reopen = studyAct({
   done: ({ model }) => (model.status === 'open' ? already('the study is not closed') : undefined),
   problem: ({ asked: { approvals = [], protocol }, askedAt, model }) =>
     firstOf([
-      ...approvalProblems(approvals, askedAt, model.design.mode, LACKING),
+      ...approvalProblems(approvals, askedAt, model.design.mode, APPROVAL_LACKING),
       ...protocolProblems(protocol),
     ]),
   apply: ({ design, designs, registered }, { data: { protocol } }) => {
@@ -87,3 +89,5 @@ export const reopen = studyAct({
     return { ...opened, design: inForce, designs: [...designs, inForce] };
   },
 });
+
+const APPROVAL_LACKING = 'a live study can be reopened only with an approval';
