@@ -1,19 +1,58 @@
-import { type Design, hasRatio, ratioOf } from './design.ts';
-import { countedLevels, currentLevels, type Enrolled } from './participants.ts';
-
 /**
  * How many participants of each level are on each treatment. It reveals totals per arm, so it is for operators and
  * auditors.
  */
+import { type Design, hasRatio, ratioOf } from './design.ts';
+import { countedLevels, currentLevels, type Enrolled } from './participants.ts';
 
-/** Counts are in the order of the treatments. */
-export interface Tally {
-  readonly totals: readonly number[];
-  readonly factors: readonly {
-    readonly factor: string;
-    readonly levels: readonly { readonly level: string; readonly counts: readonly number[] }[];
-  }[];
+/** Kept up to date with every participant that comes or is corrected. */
+export class Balance {
+  readonly #shape: DesignShape;
+  readonly #arms: ReadonlyMap<string, number>;
+  readonly #randomized: ArmCounts;
+  readonly #counted: ArmCounts;
+  readonly #voided: number[];
+
+  constructor(shape: DesignShape) {
+    this.#shape = shape;
+    this.#arms = indexes(shape.treatments);
+    this.#randomized = new ArmCounts(shape);
+    this.#counted = new ArmCounts(shape);
+    this.#voided = shape.treatments.map(() => 0);
+  }
+
+  add(participant: OnTreatment): void {
+    this.#count(participant, 1);
+  }
+
+  remove(participant: OnTreatment): void {
+    this.#count(participant, -1);
+  }
+
+  replace(before: OnTreatment, after: OnTreatment): void {
+    this.#count(before, -1);
+    this.#count(after, 1);
+  }
+
+  view(): BalanceView {
+    const { factors, treatments } = this.#shape;
+    const counted = this.#counted.tally(factors);
+    const ratio = hasRatio(this.#shape) ? { ratio: ratioOf(this.#shape) } : {};
+    return { treatments, ...ratio, ...this.#randomized.tally(factors), counted, voided: this.#voided };
+  }
+
+  #count(participant: OnTreatment, by: number): void {
+    const arm = this.#arms.get(participant.treatment);
+    if (arm === undefined) return;
+    this.#randomized.add(currentLevels(participant), arm, by);
+    const counted = countedLevels(participant, this.#shape);
+    if (counted) this.#counted.add(counted, arm, by);
+    if (participant.corrected?.voided) addTo(this.#voided, arm, by);
+  }
 }
+
+type DesignShape = Pick<Design, 'treatments' | 'slots' | 'factors' | 'epochBegan'>;
+type OnTreatment = Enrolled & { readonly treatment: string };
 
 /** Everybody who was randomized, at their current levels. */
 export interface BalanceView extends Tally {
@@ -26,67 +65,27 @@ export interface BalanceView extends Tally {
   readonly voided: readonly number[];
 }
 
+/** Counts are in the order of the treatments. */
+export interface Tally {
+  readonly totals: readonly number[];
+  readonly factors: readonly {
+    readonly factor: string;
+    readonly levels: readonly { readonly level: string; readonly counts: readonly number[] }[];
+  }[];
+}
+
 /** Whether the urns count anything other than everybody at their current levels. */
 export function urnsDiffer({ totals, factors, counted }: BalanceView): boolean {
   return JSON.stringify({ totals, factors }) !== JSON.stringify(counted);
 }
 
-type Shape = Pick<Design, 'treatments' | 'slots' | 'factors' | 'epochBegan'>;
-type Placed = Enrolled & { readonly treatment: string };
-
-/** Kept up to date with every participant that comes or is corrected. */
-export class Balance {
-  readonly #shape: Shape;
-  readonly #arms: ReadonlyMap<string, number>;
-  readonly #randomized: Counts;
-  readonly #counted: Counts;
-  readonly #voided: number[];
-
-  constructor(shape: Shape) {
-    this.#shape = shape;
-    this.#arms = indexes(shape.treatments);
-    this.#randomized = new Counts(shape);
-    this.#counted = new Counts(shape);
-    this.#voided = shape.treatments.map(() => 0);
-  }
-
-  add(participant: Placed): void {
-    this.#count(participant, 1);
-  }
-
-  remove(participant: Placed): void {
-    this.#count(participant, -1);
-  }
-
-  replace(before: Placed, after: Placed): void {
-    this.#count(before, -1);
-    this.#count(after, 1);
-  }
-
-  view(): BalanceView {
-    const { factors, treatments } = this.#shape;
-    const counted = this.#counted.tally(factors);
-    const ratio = hasRatio(this.#shape) ? { ratio: ratioOf(this.#shape) } : {};
-    return { treatments, ...ratio, ...this.#randomized.tally(factors), counted, voided: this.#voided };
-  }
-
-  #count(participant: Placed, by: number): void {
-    const arm = this.#arms.get(participant.treatment);
-    if (arm === undefined) return;
-    this.#randomized.add(currentLevels(participant), arm, by);
-    const counted = countedLevels(participant, this.#shape);
-    if (counted) this.#counted.add(counted, arm, by);
-    if (participant.corrected?.voided) add(this.#voided, arm, by);
-  }
-}
-
-class Counts {
+class ArmCounts {
   readonly #totals: number[];
   /** By factor and level. */
   readonly #counts: readonly (readonly number[][])[];
   readonly #levels: readonly ReadonlyMap<string, number>[];
 
-  constructor({ treatments, factors }: Pick<Shape, 'treatments' | 'factors'>) {
+  constructor({ treatments, factors }: Pick<DesignShape, 'treatments' | 'factors'>) {
     const zeros = () => treatments.map(() => 0);
     this.#totals = zeros();
     this.#counts = factors.map(({ levels }) => levels.map(zeros));
@@ -94,14 +93,14 @@ class Counts {
   }
 
   add(levels: readonly string[], arm: number, by: number): void {
-    add(this.#totals, arm, by);
+    addTo(this.#totals, arm, by);
     levels.forEach((level, i) => {
       const row = this.#counts[i]?.[this.#levels[i]?.get(level) ?? -1];
-      if (row) add(row, arm, by);
+      if (row) addTo(row, arm, by);
     });
   }
 
-  tally(factors: Shape['factors']): Tally {
+  tally(factors: DesignShape['factors']): Tally {
     return {
       totals: this.#totals,
       factors: factors.map(({ name, levels }, i) => ({
@@ -116,6 +115,6 @@ function indexes(names: readonly string[]): ReadonlyMap<string, number> {
   return new Map(names.map((name, i) => [name, i]));
 }
 
-function add(counts: number[], index: number, by: number): void {
+function addTo(counts: number[], index: number, by: number): void {
   counts[index] = (counts[index] ?? 0) + by;
 }

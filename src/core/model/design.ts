@@ -1,3 +1,10 @@
+/**
+ * The design of a study: as registered, as each amendment leaves it, and in words. Defaults are written out. It names no
+ * participant and no count. Pure. What a registration, an amendment or a list of packs may ask of it stands here as well: its
+ * ratio, and the names of its visits.
+ *
+ * Levels have their present names throughout; `levelNow` finds the present name of a level from any earlier one.
+ */
 import type { Protocol } from '../../../events/define.ts';
 import type {
   Amendment,
@@ -11,49 +18,7 @@ import type {
 import { greatestCommonDivisor } from '../../base/whole-numbers.ts';
 import { counted } from '../../base/wording.ts';
 
-/**
- * The design of a study in force: the registration with every amendment since. Defaults are written out. It
- * names no participant and no count.
- */
-
-/** Which level the urns count after a correction, if the registration does not say. This default never changes. */
-export function defaultLevelCounts(
-  blinding: StudyConfiguration['blinding'],
-): NonNullable<Policies['levelCounts']> {
-  // Where sites know the arms, finding a wrong level can depend on the arm, and would then steer the next allocations.
-  return blinding === 'blinded' ? 'as-corrected' : 'as-randomized';
-}
-
-export interface Factor {
-  readonly name: string;
-  /** All there ever were, by their present names: those of the registration in its order, then those that were added. */
-  readonly levels: readonly string[];
-  /** Those that take no new participants. */
-  readonly closed: readonly string[];
-  /** Former names of levels. Such a name belongs to its level for good. */
-  readonly earlierNames: readonly EarlierName[];
-  /** Then its urns are never drawn from, and new participants have no level of it. */
-  readonly isRetired: boolean;
-}
-
-interface EarlierName {
-  readonly name: string;
-  /** The name of the level now. */
-  readonly now: string;
-  /** Whether requests may still use it. */
-  readonly isAlias: boolean;
-}
-
-/** What urns hold, and which is drawn from. */
-export interface UrnMethod {
-  readonly name: 'urn';
-  readonly D: ImbalanceMeasure;
-  readonly urnSelection: 'method1';
-  readonly w: number;
-  readonly alpha: number;
-  readonly beta: number;
-}
-
+/** What is in force. */
 export interface Design {
   /** Number of the last amendment; 0 without. */
   readonly amendment: number;
@@ -89,6 +54,37 @@ export interface Design {
   readonly visits: readonly string[];
 }
 
+export interface Factor {
+  readonly name: string;
+  /** All there ever were, by their present names: those of the registration in its order, then those that were added. */
+  readonly levels: readonly string[];
+  /** Those that take no new participants. */
+  readonly closed: readonly string[];
+  /** Former names of levels. Such a name belongs to its level for good. */
+  readonly earlierNames: readonly EarlierName[];
+  /** Then its urns are never drawn from, and new participants have no level of it. */
+  readonly isRetired: boolean;
+}
+
+interface EarlierName {
+  readonly name: string;
+  /** The name of the level now. */
+  readonly now: string;
+  /** Whether requests may still use it. */
+  readonly isAlias: boolean;
+}
+
+/** What urns hold, and which is drawn from. */
+interface UrnMethod {
+  readonly name: 'urn';
+  readonly D: ImbalanceMeasure;
+  readonly urnSelection: 'method1';
+  readonly w: number;
+  readonly alpha: number;
+  readonly beta: number;
+}
+
+/** The design of a registration. */
 export function registeredDesign(configuration: StudyConfiguration): Design {
   const { name, mode, treatments, factors } = configuration;
   const {
@@ -134,18 +130,16 @@ function slotsOf(treatments: readonly string[], ratio?: readonly number[]): read
   return treatments.flatMap((treatment, i) => Array<string>(ratio[i] ?? 1).fill(treatment));
 }
 
-/** Whether some treatment has several slots. */
-export function hasRatio({ treatments, slots }: Pick<Design, 'treatments' | 'slots'>): boolean {
-  return slots.length > treatments.length;
-}
-
-/** How many slots each treatment has, in the order of the treatments. */
-export function ratioOf({ treatments, slots }: Pick<Design, 'treatments' | 'slots'>): number[] {
-  return treatments.map((treatment) => slots.filter((slot) => slot === treatment).length);
+/** Which level the urns count after a correction, if the registration does not say. This default never changes. */
+export function defaultLevelCounts(
+  blinding: StudyConfiguration['blinding'],
+): NonNullable<Policies['levelCounts']> {
+  // Where sites know the arms, finding a wrong level can depend on the arm, and would then steer the next allocations.
+  return blinding === 'blinded' ? 'as-corrected' : 'as-randomized';
 }
 
 /**
- * The amendment must be possible: this only applies it.
+ * The design after an amendment, which must be possible: this only applies it.
  * @param revision of its event; by default, of an event yet to come
  */
 export function amendedDesign(
@@ -255,46 +249,6 @@ function limitsUnderNewName(limits: Limits | undefined, change: LevelChange): Li
   return { ...limits, levels: limits.levels.map((limit) => (isOf(limit) ? { ...limit, level: to } : limit)) };
 }
 
-/** A level of a participant, by its present name, whatever its name was before; the text itself if there is none. */
-export function levelNow({ levels, earlierNames }: Factor, name: string): string {
-  if (earlierNames.length === 0 || levels.includes(name)) return name;
-  return earlierNames.find((earlier) => earlier.name === name)?.now ?? name;
-}
-
-/** The level that a request means; undefined if the factor has none, or none of that name any more. */
-export function askedLevel({ levels, earlierNames }: Factor, name: string): string | undefined {
-  if (levels.includes(name)) return name;
-  return earlierNames.find((earlier) => earlier.name === name && earlier.isAlias)?.now;
-}
-
-/** The treatments that take participants, in order. */
-export function openTreatments({
-  treatments,
-  closedTreatments,
-}: Pick<Design, 'treatments' | 'closedTreatments'>): readonly string[] {
-  return treatments.filter((treatment) => !closedTreatments.includes(treatment));
-}
-
-/** Visits are the same if they differ only in the case of their letters. */
-export function foldedVisit(visit: string): string {
-  return visit.toLowerCase();
-}
-
-/** The visit as it is declared; undefined if it is not. */
-export function declaredVisit({ visits }: Pick<Design, 'visits'>, visit: string): string | undefined {
-  return visits.find((declared) => foldedVisit(declared) === foldedVisit(visit));
-}
-
-/** The factors of which a new participant has a level, in order. */
-export function activeFactors({ factors }: Pick<Design, 'factors'>): readonly Factor[] {
-  return factors.filter(({ isRetired }) => !isRetired);
-}
-
-/** The levels that take participants, in order. */
-export function openLevels({ levels, closed }: Factor): readonly string[] {
-  return closed.length === 0 ? levels : levels.filter((level) => !closed.includes(level));
-}
-
 /** Another name for one level. */
 export interface Renaming {
   /** Index of the factor. */
@@ -318,22 +272,112 @@ export function renamingsOf({ changes }: Amendment, { factors }: Design): readon
   );
 }
 
-/** The words for parts of a design. */
-
-/** Each limit: the whole study's first. */
-export function limitTexts({ total, levels = [] }: Limits = {}): string[] {
-  return [
-    ...(total === undefined ? [] : [counted(total, 'participant')]),
-    ...levels.map(({ factor, level, max }) => `${max} with ${factor} = ${level}`),
-  ];
+/** The treatments that take participants, in order. */
+export function openTreatments({
+  treatments,
+  closedTreatments,
+}: Pick<Design, 'treatments' | 'closedTreatments'>): readonly string[] {
+  return treatments.filter((treatment) => !closedTreatments.includes(treatment));
 }
 
-/** What an urn holds from here on. */
-export function urnText({ w, alpha, beta, D }: Extract<DesignChange, { kind: 'urn' }>): string {
-  return Object.entries({ w, alpha, beta, D })
-    .flatMap(([name, value]) => (value === undefined ? [] : [`${name} ${value}`]))
-    .join(', ');
+/** The factors of which a new participant has a level, in order. */
+export function activeFactors({ factors }: Pick<Design, 'factors'>): readonly Factor[] {
+  return factors.filter(({ isRetired }) => !isRetired);
 }
+
+/** The levels that take participants, in order. */
+export function openLevels({ levels, closed }: Factor): readonly string[] {
+  return closed.length === 0 ? levels : levels.filter((level) => !closed.includes(level));
+}
+
+/** A level of a participant, by its present name, whatever its name was before; the text itself if there is none. */
+export function levelNow({ levels, earlierNames }: Factor, name: string): string {
+  if (earlierNames.length === 0 || levels.includes(name)) return name;
+  return earlierNames.find((earlier) => earlier.name === name)?.now ?? name;
+}
+
+/** The level that a request means; undefined if the factor has none, or none of that name any more. */
+export function askedLevel({ levels, earlierNames }: Factor, name: string): string | undefined {
+  if (levels.includes(name)) return name;
+  return earlierNames.find((earlier) => earlier.name === name && earlier.isAlias)?.now;
+}
+
+/** Whether some treatment has several slots. */
+export function hasRatio({ treatments, slots }: Pick<Design, 'treatments' | 'slots'>): boolean {
+  return slots.length > treatments.length;
+}
+
+/** How many slots each treatment has, in the order of the treatments. */
+export function ratioOf({ treatments, slots }: Pick<Design, 'treatments' | 'slots'>): number[] {
+  return treatments.map((treatment) => slots.filter((slot) => slot === treatment).length);
+}
+
+/** A ratio of all ones is left out. */
+export function isEqualAllocation(ratio: readonly number[]): boolean {
+  return ratio.every((slots) => slots === 1);
+}
+
+/**
+ * Why a study cannot have this ratio; undefined if it can. All ones, which mean no ratio, are possible here.
+ * @param ratio a number for each treatment, each from 1 to 20
+ */
+export function ratioProblem(treatments: readonly string[], ratio: readonly number[]): string | undefined {
+  if (ratio.length !== treatments.length)
+    return `it has ${counted(ratio.length, 'number')} for ${counted(treatments.length, 'treatment')}`;
+  const divisor = ratio.reduce(greatestCommonDivisor);
+  if (divisor > 1) return `all its numbers can be divided by ${divisor}`;
+  return tooManySlots(ratio.reduce((sum, slots) => sum + slots, 0));
+}
+
+/** Ratios of real trials need far fewer. */
+const MAX_SLOTS = 40;
+
+/** @param slots how many there would be in all */
+export function tooManySlots(slots: number): string | undefined {
+  return slots > MAX_SLOTS ? `there would be ${slots} slots (there can be ${MAX_SLOTS})` : undefined;
+}
+
+/** The visit as it is declared; undefined if it is not. */
+export function declaredVisit({ visits }: Pick<Design, 'visits'>, visit: string): string | undefined {
+  return visits.find((declared) => foldedVisit(declared) === foldedVisit(visit));
+}
+
+/** Visits are the same if they differ only in the case of their letters. */
+export function foldedVisit(visit: string): string {
+  return visit.toLowerCase();
+}
+
+interface VisitProblem {
+  /** Of the visit in the list. */
+  readonly index: number;
+  /** Of a sentence about the visit, without its beginning. It names neither an arm nor the visit. */
+  readonly why: string;
+}
+
+/** What is wrong with visits of the right form that a study with these arms declares. */
+export function visitProblems(visits: readonly string[], treatments: readonly string[]): VisitProblem[] {
+  const folded = visits.map(foldedVisit);
+  return visits.flatMap((visit, index) => {
+    const first = folded.indexOf(folded[index] ?? '');
+    if (first < index)
+      return [{ index, why: `is the same as visit ${first + 1} (capital letters do not matter)` }];
+    return revealsArm(visit, treatments) ? [{ index, why: 'is, or contains, the name of an arm' }] : [];
+  });
+}
+
+/** Short names occur in codes by chance. */
+const MIN_TELLING_LENGTH = 4;
+
+/** Whether the code, or the visit, is the name of an arm, or contains one that is not short. */
+export function revealsArm(text: string, treatments: readonly string[]): boolean {
+  const folded = text.toLowerCase();
+  return treatments.some((treatment) => {
+    const name = treatment.toLowerCase();
+    return folded === name || (name.length >= MIN_TELLING_LENGTH && folded.includes(name));
+  });
+}
+
+// The words for parts of a design.
 
 export function methodText(method: UrnMethod | Method): string {
   switch (method.name) {
@@ -354,9 +398,24 @@ function strataText({ by }: { readonly by: readonly string[] }): string {
   return by.length > 0 ? `by ${by.join(', ')}` : 'over the whole study';
 }
 
+/** What an urn holds from here on. */
+export function urnText({ w, alpha, beta, D }: Extract<DesignChange, { kind: 'urn' }>): string {
+  return Object.entries({ w, alpha, beta, D })
+    .flatMap(([name, value]) => (value === undefined ? [] : [`${name} ${value}`]))
+    .join(', ');
+}
+
 /** `2:1 ("A" 2, "B" 1)` */
 export function ratioText(treatments: readonly string[], ratio: readonly number[]): string {
   return `${ratio.join(':')} (${treatments.map((name, i) => `${JSON.stringify(name)} ${ratio[i]}`).join(', ')})`;
+}
+
+/** Each limit: the whole study's first. */
+export function limitTexts({ total, levels = [] }: Limits = {}): string[] {
+  return [
+    ...(total === undefined ? [] : [counted(total, 'participant')]),
+    ...levels.map(({ factor, level, max }) => `${max} with ${factor} = ${level}`),
+  ];
 }
 
 /** `V2, V3`. No visit contains a comma. */
@@ -366,63 +425,4 @@ export function visitsText(visits: readonly string[]): string {
 
 export function protocolText({ version, date }: Protocol): string {
   return date === undefined ? version : `${version} of ${date}`;
-}
-
-/** The ratio of a study: how many slots each treatment has in the urns. */
-
-/** Ratios of real trials need far fewer. */
-const MAX_SLOTS = 40;
-
-/**
- * Why a study cannot have this ratio; undefined if it can. All ones, which mean no ratio, are possible here.
- * @param ratio a number for each treatment, each from 1 to 20
- */
-export function ratioProblem(treatments: readonly string[], ratio: readonly number[]): string | undefined {
-  if (ratio.length !== treatments.length)
-    return `it has ${counted(ratio.length, 'number')} for ${counted(treatments.length, 'treatment')}`;
-  const divisor = ratio.reduce(greatestCommonDivisor);
-  if (divisor > 1) return `all its numbers can be divided by ${divisor}`;
-  return tooManySlots(ratio.reduce((sum, slots) => sum + slots, 0));
-}
-
-/** @param slots how many there would be in all */
-export function tooManySlots(slots: number): string | undefined {
-  return slots > MAX_SLOTS ? `there would be ${slots} slots (there can be ${MAX_SLOTS})` : undefined;
-}
-
-/** A ratio of all ones is left out. */
-export function isEqualAllocation(ratio: readonly number[]): boolean {
-  return ratio.every((slots) => slots === 1);
-}
-
-/** Which names of visits, and which codes of packs, say too much or are ambiguous. */
-
-/** Short names occur in codes by chance. */
-const MIN_LENGTH = 4;
-
-/** Whether the code, or the visit, is the name of an arm, or contains one that is not short. */
-export function revealsArm(text: string, treatments: readonly string[]): boolean {
-  const folded = text.toLowerCase();
-  return treatments.some((treatment) => {
-    const name = treatment.toLowerCase();
-    return folded === name || (name.length >= MIN_LENGTH && folded.includes(name));
-  });
-}
-
-export interface VisitProblem {
-  /** Of the visit in the list. */
-  readonly index: number;
-  /** Of a sentence about the visit, without its beginning. It names neither an arm nor the visit. */
-  readonly why: string;
-}
-
-/** What is wrong with visits of the right form that a study with these arms declares. */
-export function visitProblems(visits: readonly string[], treatments: readonly string[]): VisitProblem[] {
-  const folded = visits.map(foldedVisit);
-  return visits.flatMap((visit, index) => {
-    const first = folded.indexOf(folded[index] ?? '');
-    if (first < index)
-      return [{ index, why: `is the same as visit ${first + 1} (capital letters do not matter)` }];
-    return revealsArm(visit, treatments) ? [{ index, why: 'is, or contains, the name of an arm' }] : [];
-  });
 }
