@@ -1,3 +1,7 @@
+/**
+ * Whom a study takes: how many participants, overall and with each level, and which levels. The limits of a key are another
+ * thing (key-limits.ts).
+ */
 import type { LevelLimit } from '../../../events/access.ts';
 import type { Level } from '../../../events/study.ts';
 import { type Design, type Factor, levelNow } from './design.ts';
@@ -5,24 +9,24 @@ import { limitedLevels } from './key-limits.ts';
 import type { FullLimit, StudyOutcome } from './outcomes.ts';
 import { currentLevels, type Enrolled, fillsPlace, NONE } from './participants.ts';
 
-/** The limits of a study: how many participants it takes, overall and with each level. */
+/** The limit that keeps a participant with these levels out; undefined if there is none. */
+export function fullLimit(
+  filled: FilledPlaces,
+  design: LimitedDesign,
+  levels: readonly string[],
+): FullLimit | undefined {
+  if (filled.length === 0) return undefined;
+  return limitsOf(design).find(
+    (limit, i) => appliesTo(limit, design, levels) && (filled[i] ?? 0) >= limit.max,
+  );
+}
 
 type LimitedDesign = Pick<Design, 'limits' | 'policies' | 'factors'>;
 
 /** How many participants each limit counts, in the order of `limitsOf`. Empty if the limits stop nobody. */
 export type FilledPlaces = readonly number[];
 
-/** The limits that stop participants, in a fixed order. */
-function limitsOf({ limits, policies }: LimitedDesign): readonly FullLimit[] {
-  if (!limits || !policies.stopAtLimit) return [];
-  const { total, levels = [] } = limits;
-  return [
-    ...(total === undefined ? [] : [{ max: total }]),
-    ...levels.map(({ factor, level, max }) => ({ max, of: { factor, level } })),
-  ];
-}
-
-/** @param participants all of them */
+/** How many places are taken. @param participants all of them */
 export function filledBy(design: LimitedDesign, participants: Iterable<Enrolled> = []): FilledPlaces {
   const none: FilledPlaces = limitsOf(design).map(() => 0);
   if (none.length === 0) return none;
@@ -32,6 +36,7 @@ export function filledBy(design: LimitedDesign, participants: Iterable<Enrolled>
 }
 
 /**
+ * How many places are taken after an event about one participant.
  * @param before the participant before an event; undefined if it enrols them
  * @param after the same participant after it
  */
@@ -49,16 +54,14 @@ export function filledAfter(
   );
 }
 
-/** The limit that keeps a participant with these levels out; undefined if there is none. */
-export function fullLimit(
-  filled: FilledPlaces,
-  design: LimitedDesign,
-  levels: readonly string[],
-): FullLimit | undefined {
-  if (filled.length === 0) return undefined;
-  return limitsOf(design).find(
-    (limit, i) => appliesTo(limit, design, levels) && (filled[i] ?? 0) >= limit.max,
-  );
+/** The limits that stop participants, in a fixed order. */
+function limitsOf({ limits, policies }: LimitedDesign): readonly FullLimit[] {
+  if (!limits || !policies.stopAtLimit) return [];
+  const { total, levels = [] } = limits;
+  return [
+    ...(total === undefined ? [] : [{ max: total }]),
+    ...levels.map(({ factor, level, max }) => ({ max, of: { factor, level } })),
+  ];
 }
 
 function appliesTo({ of }: FullLimit, { factors }: LimitedDesign, levels: readonly string[]): boolean {
@@ -67,7 +70,7 @@ function appliesTo({ of }: FullLimit, { factors }: LimitedDesign, levels: readon
 }
 
 /** How many places there are to fill: those that are wanted, or those that there are at most. */
-export interface Goal {
+interface Goal {
   readonly kind: 'target' | 'limit';
   readonly places: number;
 }
@@ -95,12 +98,6 @@ export function goalOf(
   const known = limits.filter((max) => max !== undefined);
   if (known.length === 0 || known.length < limits.length) return undefined;
   return { kind: 'limit', places: known.reduce((sum, max) => sum + max, 0) };
-}
-
-/** The levels as a record has them: without retired factors. */
-export function namedLevels({ factors }: Pick<Design, 'factors'>, levels: readonly string[]): Level[] {
-  const named = factors.map(({ name }, i) => ({ factor: name, level: levels[i] ?? NONE }));
-  return factors.some(({ isRetired }) => isRetired) ? named.filter((_, i) => !factors[i]?.isRetired) : named;
 }
 
 /**
@@ -131,6 +128,13 @@ export function noSuchLevel(factor: Factor, asked: string, choices = factor.leve
   return `${factor.name} has no level ${JSON.stringify(asked)}${renamed} ${allowed(choices)}`;
 }
 
+/** What could be asked for instead, as the end of a sentence. */
 export function allowed(levels: readonly string[]): string {
   return `(allowed: ${levels.map((level) => JSON.stringify(level)).join(', ')})`;
+}
+
+/** The levels as a record has them: without retired factors. */
+export function namedLevels({ factors }: Pick<Design, 'factors'>, levels: readonly string[]): Level[] {
+  const named = factors.map(({ name }, i) => ({ factor: name, level: levels[i] ?? NONE }));
+  return factors.some(({ isRetired }) => isRetired) ? named.filter((_, i) => !factors[i]?.isRetired) : named;
 }

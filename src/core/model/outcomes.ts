@@ -1,26 +1,14 @@
+/**
+ * What comes of a command: recorded, refused, or done before; and why. It is data, with no words for a status of HTTP or an
+ * exit code: those who asked say it in theirs. Below: the outcomes that many rules make, and the states of a study, which
+ * some of them name.
+ */
 import type { LevelLimit } from '../../../events/access.ts';
-
-/** The states of a study. */
-export const STATUSES = ['open', 'paused', 'closed', 'importing'] as const;
-/** Those in which no import is under way. */
-export const SETTLED = ['open', 'paused', 'closed'] as const;
-export type Status = (typeof STATUSES)[number];
-
-/** What comes of a command: recorded, refused, or done before; and why. */
-
-/** Members of an event, by name. */
-export type Members = Readonly<Record<string, unknown>>;
-
-/** A limit that is reached: for all participants, or for those with one level. */
-export interface FullLimit {
-  readonly max: number;
-  readonly of?: { readonly factor: string; readonly level: string };
-}
 
 export type StudyOutcome =
   | { readonly type: 'registered' | 'already-registered' | 'not-registered' }
   | { readonly type: 'recovered' | 'already-recovered' }
-  /** An act, by decide-act.ts. */
+  /** An act (`decideAct`). */
   | {
       readonly type: 'recorded';
       /** As randomized. */
@@ -82,14 +70,29 @@ export type StudyOutcome =
   /** The study, or a level, has reached its limit. */
   | { readonly type: 'full'; readonly limit: FullLimit };
 
+/** What is wrong with one member. `field` is a path in the fact. */
 export interface FieldProblem {
   readonly field: string;
   readonly why: string;
 }
 
+/** A limit that is reached: for all participants, or for those with one level. */
+export interface FullLimit {
+  readonly max: number;
+  readonly of?: { readonly factor: string; readonly level: string };
+}
+
+/** Members of an event, by name. */
+export type Members = Readonly<Record<string, unknown>>;
+
 /** @param field a path in the data of the fact */
 export function impossible(field: string, why: string): StudyOutcome {
   return { type: 'impossible', field, why };
+}
+
+/** The first problem, if there is one. */
+export function firstOf([problem]: readonly FieldProblem[]): StudyOutcome | undefined {
+  return problem && impossible(problem.field, problem.why);
 }
 
 /** No problem is no outcome. */
@@ -107,10 +110,13 @@ export function alreadySo(why: string): StudyOutcome {
   return { type: 'stale', why, isSo: true };
 }
 
+/** The study is as asked for already. */
 export function already(why: string): StudyOutcome {
   return { type: 'already', why };
 }
 
-export function firstOf([problem]: readonly FieldProblem[]): StudyOutcome | undefined {
-  return problem && impossible(problem.field, problem.why);
-}
+/** The states of a study. */
+export const STATUSES = ['open', 'paused', 'closed', 'importing'] as const;
+/** Those in which no import is under way. */
+export const SETTLED = ['open', 'paused', 'closed'] as const;
+export type Status = (typeof STATUSES)[number];

@@ -1,6 +1,11 @@
+/**
+ * The rules for participant ids, and for the patterns that a study may demand of them. `problemsOfId` holds for every
+ * id, `newIdProblem` only for one that is new to the study.
+ *
+ * Pages in browsers load this file: it needs neither Node nor schemas. Whether an id matches its pattern is for RE2 to say
+ * (id-pattern.ts); here, a pattern is only read.
+ */
 import { formulaProblem, lookAlikeProblem } from '../../base/text.ts';
-
-/** The rules for participant ids. */
 
 /** An id, in a request, an event or a filter, has 1 to 128 code points, no control characters, and no white space at either end. */
 export function* problemsOfId(id: string): Iterable<string> {
@@ -20,8 +25,21 @@ export function newIdProblem(id: string): string | undefined {
 }
 
 /**
- * The patterns that mean the same in ECMAScript (flag `u`) and in RE2. RE2 matches them in time proportional to the
- * length of the id, and anyone who checks an id later, with either engine, gets the same verdict.
+ * An id as the study wants it, for those whose id does not match its pattern. Made from the pattern alone, so it says nothing
+ * about anybody in the study. Undefined if there is no simple one.
+ * @param matches whether a text matches the pattern
+ */
+export function exampleId(pattern: string, matches: (id: string) => boolean | undefined): string | undefined {
+  const text = textOfForm(pattern);
+  if (text === undefined || !matches(text)) return undefined;
+  const [problem] = problemsOfId(text);
+  return (problem ?? newIdProblem(text)) === undefined ? text : undefined;
+}
+
+/**
+ * Why a pattern is not in this grammar; undefined if it is. Patterns in it mean the same in ECMAScript (flag `u`) and in RE2.
+ * RE2 matches them in time proportional to the length of the id, and anyone who checks an id later, with either engine, gets
+ * the same verdict.
  *
  *     pattern    = branch *( "|" branch )
  *     branch     = *( "^" / "$" / atom [ quantifier ] )
@@ -36,32 +54,25 @@ export function newIdProblem(id: string): string | undefined {
  * (lookahead and lookbehind, backreferences, `\u`, `\A`, `[[:alpha:]]`), that depends on the version of Unicode (`\p`,
  * ignoring case), or that no id needs (word boundaries, control characters).
  */
+export function linearPatternProblem(pattern: string): PatternProblem | undefined {
+  const read = readPattern(pattern);
+  return typeof read === 'string' ? undefined : read;
+}
 
-/** Why a pattern is not in this grammar, and what to write instead. */
-export interface PatternProblem {
+/** Why a pattern is not in the grammar, and what to write instead. */
+interface PatternProblem {
   readonly reason: string;
   readonly hint: string;
 }
 
 /** In UTF-16 code units. A pattern nested thousands of times would crash the process when it is first used. */
 export const MAX_PATTERN_LENGTH = 1_000;
+
 /**
  * Characters, classes, groups and branches, with repetitions written out: each may cost time for every character of an
  * id. RE2 itself accepts up to 1,000 repetitions.
  */
-const MAX_SIZE = 500;
-
-const SYNTAX = new Set('^$\\.*+?()[]{}|');
-const ESCAPES = new Set([...SYNTAX, '/']);
-const CLASS_ESCAPES = new Set([...ESCAPES, '-']);
-const SHORTHANDS = new Set('dDwW');
-const COUNT = /^\{(0|[1-9]\d{0,3})(?:,(0|[1-9]\d{0,3})?)?\}/;
-
-/** Why a pattern is not in this grammar; undefined if it is. */
-export function linearPatternProblem(pattern: string): PatternProblem | undefined {
-  const read = readPattern(pattern);
-  return typeof read === 'string' ? undefined : read;
-}
+const MAX_PATTERN_SIZE = 500;
 
 /** A text that has the form of the pattern; undefined if the pattern is not in this grammar. A `^` or `$` may forbid it. */
 export function textOfForm(pattern: string): string | undefined {
@@ -73,44 +84,23 @@ export function textOfForm(pattern: string): string | undefined {
 function readPattern(pattern: string): string | PatternProblem {
   try {
     if (pattern.length > MAX_PATTERN_LENGTH)
-      refuse(`is longer than ${MAX_PATTERN_LENGTH} characters`, 'write a shorter one');
-    if (/\p{Surrogate}/u.test(pattern)) refuse('is not well-formed Unicode', 'write whole characters');
-    return new Reader(pattern).readWhole();
+      refusePattern(`is longer than ${MAX_PATTERN_LENGTH} characters`, 'write a shorter one');
+    if (/\p{Surrogate}/u.test(pattern)) refusePattern('is not well-formed Unicode', 'write whole characters');
+    return new PatternReader(pattern).readWhole();
   } catch (error) {
-    if (error instanceof Refusal) return error.problem;
+    if (error instanceof PatternRefusal) return error.problem;
     throw error;
   }
 }
 
-class Refusal extends Error {
-  readonly problem: PatternProblem;
+const SYNTAX_CHARACTERS = new Set('^$\\.*+?()[]{}|');
+const ESCAPES = new Set([...SYNTAX_CHARACTERS, '/']);
+const CLASS_ESCAPES = new Set([...ESCAPES, '-']);
+const SHORTHANDS = new Set('dDwW');
+const COUNTED = /^\{(0|[1-9]\d{0,3})(?:,(0|[1-9]\d{0,3})?)?\}/;
 
-  constructor(problem: PatternProblem) {
-    super(problem.reason);
-    this.problem = problem;
-  }
-}
-
-function refuse(reason: string, hint: string): never {
-  throw new Refusal({ reason, hint });
-}
-
-/** A part of a pattern: its size, and a text that matches it. */
-interface Part {
-  readonly size: number;
-  readonly text: string;
-}
-
-/** For a class or an escape: the first of these that it takes, or one of its own characters. */
-const PREFERRED = [
-  '1',
-  'A',
-  'a',
-  ...'_-/ ',
-  ...Array.from({ length: 95 }, (_, i) => String.fromCharCode(i + 32)),
-];
-
-class Reader {
+/** Reads a pattern by its grammar, and makes a text of its form on the way. */
+class PatternReader {
   readonly #characters: readonly string[];
   #at = 0;
 
@@ -130,55 +120,59 @@ class Reader {
 
   readWhole(): string {
     const { text } = this.#pattern();
-    if (this.#next !== undefined) refuse('closes a group that was not opened', 'write \\) for the character');
+    if (this.#next !== undefined)
+      refusePattern('closes a group that was not opened', 'write \\) for the character');
     return text;
   }
 
-  #pattern(): Part {
+  #pattern(): PatternPart {
     const first = this.#branch();
     let size = 1 + first.size;
-    while (this.#take('|')) size = bounded(size + 1 + this.#branch().size);
+    while (this.#take('|')) size = boundedSize(size + 1 + this.#branch().size);
     return { size, text: first.text };
   }
 
-  #branch(): Part {
+  #branch(): PatternPart {
     let [size, text] = [0, ''];
     while (this.#next !== undefined && this.#next !== '|' && this.#next !== ')') {
       if (this.#take('^') || this.#take('$')) continue;
       const once = this.#atom();
       const { least, most } = this.#quantifier();
-      size = bounded(size + once.size * most);
+      size = boundedSize(size + once.size * most);
       text += once.text.repeat(least);
     }
     return { size, text };
   }
 
-  #atom(): Part {
+  #atom(): PatternPart {
     if (this.#take('(')) return this.#group();
     const from = this.#at;
     if (this.#take('[')) this.#class();
     else if (this.#take('\\')) this.#escape(ESCAPES);
     else this.#literal();
-    return { size: 1, text: matching(this.#characters.slice(from, this.#at)) };
+    return { size: 1, text: characterMatching(this.#characters.slice(from, this.#at)) };
   }
 
-  #group(): Part {
+  #group(): PatternPart {
     if (this.#take('?') && !this.#take(':'))
-      refuse(
+      refusePattern(
         'has (? before something other than a colon',
         'groups are ( ) and (?: ); looking ahead or behind, names and flags cannot be used',
       );
     const part = this.#pattern();
-    if (!this.#take(')')) refuse('has a group that is not closed', 'close it with )');
+    if (!this.#take(')')) refusePattern('has a group that is not closed', 'close it with )');
     return part;
   }
 
   #literal(): void {
     const character = this.#next ?? '';
     if (character === '.')
-      refuse('has a . for any character', 'write \\. for a dot, or list the characters, as in [A-Za-z0-9]');
-    if (SYNTAX.has(character))
-      refuse(`has a ${character} that cannot be there`, `write \\${character} for the character`);
+      refusePattern(
+        'has a . for any character',
+        'write \\. for a dot, or list the characters, as in [A-Za-z0-9]',
+      );
+    if (SYNTAX_CHARACTERS.has(character))
+      refusePattern(`has a ${character} that cannot be there`, `write \\${character} for the character`);
     this.#at++;
   }
 
@@ -186,7 +180,7 @@ class Reader {
   #escape(escapes: ReadonlySet<string>): boolean {
     const character = this.#next ?? '';
     if (!escapes.has(character) && !SHORTHANDS.has(character))
-      refuse(
+      refusePattern(
         `has a \\${character}`,
         `a backslash can only come before d, D, w, W and ${[...escapes].join(' ')}; list the characters, as in [A-Za-z0-9]`,
       );
@@ -207,22 +201,25 @@ class Reader {
       if (this.#endsWithHyphen || !this.#take('-')) continue;
       const to = this.#member();
       if (from === undefined || to === undefined || from > to)
-        refuse('has an invalid range in brackets', 'put - first or last for the character, or write \\-');
+        refusePattern(
+          'has an invalid range in brackets',
+          'put - first or last for the character, or write \\-',
+        );
     }
     this.#take('-');
-    if (this.#at === first) refuse('has brackets with nothing in them', 'list the characters');
+    if (this.#at === first) refusePattern('has brackets with nothing in them', 'list the characters');
     this.#at++;
   }
 
   /** @returns the member's code point; undefined for a shorthand */
   #member(): number | undefined {
-    if (this.#next === undefined) refuse('has brackets that are not closed', 'close them with ]');
+    if (this.#next === undefined) refusePattern('has brackets that are not closed', 'close them with ]');
     if (this.#take('\\')) {
       const isOne = this.#escape(CLASS_ESCAPES);
       return isOne ? this.#characters[this.#at - 1]?.codePointAt(0) : undefined;
     }
     if (this.#next === '[' || this.#next === '-')
-      refuse(`has a ${this.#next} in brackets`, `write \\${this.#next} for the character`);
+      refusePattern(`has a ${this.#next} in brackets`, `write \\${this.#next} for the character`);
     return this.#characters[this.#at++]?.codePointAt(0);
   }
 
@@ -238,43 +235,62 @@ class Reader {
     if (this.#take('*') || this.#take('?')) return { least: 0, most: 1 };
     if (this.#next !== '{') return undefined;
     const ahead = this.#characters.slice(this.#at, this.#at + 12).join('');
-    const [all = '', least, most = least] = COUNT.exec(ahead) ?? [];
+    const [all = '', least, most = least] = COUNTED.exec(ahead) ?? [];
     if (all === '' || Number(least) > Number(most))
-      refuse('has a { that begins no number of times', 'write {3}, {3,} or {3,5}; \\{ is the character');
+      refusePattern(
+        'has a { that begins no number of times',
+        'write {3}, {3,} or {3,5}; \\{ is the character',
+      );
     this.#at += all.length;
     return { least: Number(least), most: Math.max(1, Number(most)) };
   }
 }
 
+/** A part of a pattern: its size, and a text that matches it. */
+interface PatternPart {
+  readonly size: number;
+  readonly text: string;
+}
+
+/** How often the text of an atom is there, and how often it counts when it is written out. */
 interface Repetition {
   readonly least: number;
   readonly most: number;
 }
 
+/** For a class or an escape: the first of these that it takes, or one of its own characters. */
+const PREFERRED = [
+  '1',
+  'A',
+  'a',
+  ...'_-/ ',
+  ...Array.from({ length: 95 }, (_, i) => String.fromCharCode(i + 32)),
+];
+
 /** A character that the class, escape or literal takes; empty if it takes none of the usual ones. */
-function matching(source: readonly string[]): string {
+function characterMatching(source: readonly string[]): string {
   const pattern = new RegExp(`^${source.join('')}$`, 'u');
   return [...PREFERRED, ...source].find((character) => pattern.test(character)) ?? '';
 }
 
-function bounded(size: number): number {
-  if (size > MAX_SIZE)
-    refuse(
+function boundedSize(size: number): number {
+  if (size > MAX_PATTERN_SIZE)
+    refusePattern(
       'is too large when its repetitions are written out',
-      `${MAX_SIZE} characters are the most; repeat less`,
+      `${MAX_PATTERN_SIZE} characters are the most; repeat less`,
     );
   return size;
 }
 
-/** An id as a study wants it, for those whose id does not match its pattern. */
+class PatternRefusal extends Error {
+  readonly problem: PatternProblem;
 
-/**
- * Made from the pattern alone, so it says nothing about anybody in the study. Undefined if there is no simple one.
- * @param matches whether a text matches the pattern
- */
-export function exampleId(pattern: string, matches: (id: string) => boolean | undefined): string | undefined {
-  const text = textOfForm(pattern);
-  if (text === undefined || !matches(text)) return undefined;
-  const [problem] = problemsOfId(text);
-  return (problem ?? newIdProblem(text)) === undefined ? text : undefined;
+  constructor(problem: PatternProblem) {
+    super(problem.reason);
+    this.problem = problem;
+  }
+}
+
+function refusePattern(reason: string, hint: string): never {
+  throw new PatternRefusal({ reason, hint });
 }
