@@ -1,3 +1,4 @@
+/** Which path shows which page. Each page is loaded when somebody goes there (load-page.ts). */
 import { useTranslation } from 'react-i18next';
 import { createBrowserRouter, Link, Navigate } from 'react-router';
 import { address } from '../parts/fragment.ts';
@@ -6,23 +7,11 @@ import { lazily } from './load-page.ts';
 import { PageFailed } from './page-failed.tsx';
 import { Outside, Shell } from './shell.tsx';
 
-function NotFound() {
-  const { t } = useTranslation();
-  return (
-    <Page title={t('common.noSuchPage')}>
-      <p>
-        <Link to={address('studies')}>{t('common.toStudies')}</Link>
-      </p>
-    </Page>
-  );
-}
+/** A page that breaks: inside of what surrounds the pages, so that the navigation stays. */
+const withinFrame = { errorElement: <PageFailed /> };
 
-/** The pages by their paths. */
-
-/** Inside of what surrounds the pages, so that the navigation stays. */
-const failing = { errorElement: <PageFailed /> };
-/** What surrounds them may break, too. */
-const around = {
+/** What surrounds the pages may break, too. */
+const frame = {
   HydrateFallback: () => null,
   errorElement: (
     <main>
@@ -33,16 +22,16 @@ const around = {
 
 export const router = createBrowserRouter([
   {
-    ...around,
+    ...frame,
     Component: Outside,
-    children: [{ ...failing, children: [{ path: '/pages/offline', lazy: lazily('offline') }] }],
+    children: [{ ...withinFrame, children: [{ path: '/pages/offline', lazy: lazily('offline') }] }],
   },
   {
-    ...around,
+    ...frame,
     Component: Shell,
     children: [
       {
-        ...failing,
+        ...withinFrame,
         children: [
           { index: true, element: <Navigate to="/pages/studies" replace /> },
           { path: '/pages/', element: <Navigate to="/pages/studies" replace /> },
@@ -59,3 +48,14 @@ export const router = createBrowserRouter([
     ],
   },
 ]);
+
+function NotFound() {
+  const { t } = useTranslation();
+  return (
+    <Page title={t('common.noSuchPage')}>
+      <p>
+        <Link to={address('studies')}>{t('common.toStudies')}</Link>
+      </p>
+    </Page>
+  );
+}

@@ -1,3 +1,7 @@
+/**
+ * What surrounds every page: where to go, whose key this is, whether the study is a test, and when the session ends. Without
+ * a session it shows the sign-in in place of the page.
+ */
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { Suspense, useEffect, useState } from 'react';
 import { Button } from 'react-aria-components/Button';
@@ -6,7 +10,7 @@ import { useTranslation } from 'react-i18next';
 import { Link, NavLink, Outlet, useNavigate, useNavigation } from 'react-router';
 import { Chip } from '../parts/chip.tsx';
 import { formQuery } from '../parts/form-query.ts';
-import { address, usePlace } from '../parts/fragment.ts';
+import { address, useFragment } from '../parts/fragment.ts';
 import { Loading } from '../parts/loading.tsx';
 import { ProblemNotice } from '../parts/problem.tsx';
 import { TestChip } from '../parts/study-chips.tsx';
@@ -16,61 +20,7 @@ import { SignIn } from '../sign-in/sign-in.tsx';
 import { LANGUAGES, useLanguage } from '../words/index.ts';
 import { loadAhead } from './load-page.ts';
 
-/** Says that the session is about to end, and prolongs it on demand (WCAG 2.2, 2.2.1). */
-
-const WARN_MS = 2 * 60_000;
-
-function IdleWarning() {
-  const { t } = useTranslation();
-  const queries = useQueryClient();
-  const session = useSession();
-  const [ending, setEnding] = useState<'soon' | 'for-good' | undefined>();
-  useEffect(() => {
-    const look = () => {
-      const soon = Date.now() + WARN_MS;
-      if (soon > Date.parse(session.ends_at)) setEnding('for-good');
-      else setEnding(soon > idleEndsAt(session) ? 'soon' : undefined);
-    };
-    const timer = setInterval(look, 5_000);
-    return () => clearInterval(timer);
-  }, [session]);
-  if (ending === undefined) return null;
-  const stay = async () => {
-    // Any request that a person makes prolongs the session; every page has this query.
-    await queries.invalidateQueries({ queryKey: studiesQuery.queryKey });
-    setEnding(undefined);
-  };
-  return (
-    <div className="notice warn" role="alert">
-      {t(ending === 'soon' ? 'common.endsSoon' : 'common.endsForGood')}{' '}
-      {ending === 'soon' && (
-        <Button className="button small" onPress={() => void stay()}>
-          {t('common.stay')}
-        </Button>
-      )}
-    </div>
-  );
-}
-
-function SignOut() {
-  const { t } = useTranslation();
-  const { signOut } = useSessionContext();
-  const { mutate, isPending, isError } = useMutation({ mutationFn: signOut });
-  return (
-    <>
-      <Button className="button small" isPending={isPending} onPress={() => mutate()}>
-        {t('common.signOut')}
-      </Button>
-      {isError && <span role="alert">{t('common.signOutFailed')}</span>}
-    </>
-  );
-}
-
-/** What surrounds every page: where to go, whose key this is, and whether the study is a test. */
-
-/** What the first page asks for comes first. */
-const AHEAD_AFTER_MS = 500;
-
+/** Around a page that needs a session. */
 export function Shell() {
   const { language } = useLanguage();
   const { phase, check } = useSessionContext();
@@ -125,7 +75,7 @@ export function Outside() {
 function SignedIn() {
   const { t } = useTranslation();
   const { state } = useNavigation();
-  const { study } = usePlace();
+  const { study } = useFragment();
   const { data: studies } = useQuery(studiesQuery);
   const mode = studies?.find((one) => one.study === study)?.mode;
   useLoadAhead();
@@ -156,6 +106,9 @@ function SignedIn() {
   );
 }
 
+/** What the first page asks for comes first. */
+const AHEAD_AFTER_MS = 500;
+
 /** When the browser has time after the sign-in, and again when a lost connection is back. */
 function useLoadAhead(): void {
   useEffect(() => {
@@ -170,7 +123,7 @@ function useLoadAhead(): void {
 }
 
 /** The pages about a study, and who may use them. */
-const PAGES = [
+const STUDY_PAGES = [
   { page: 'study', scopes: ['read', 'blinded'] },
   { page: 'participant', scopes: ['read', 'blinded', 'audit', 'unblind', 'supply'] },
   { page: 'randomize', scopes: ['randomize'] },
@@ -181,7 +134,7 @@ const PAGES = [
 
 function Navigation() {
   const { t } = useTranslation();
-  const { study } = usePlace();
+  const { study } = useFragment();
   const session = useSession();
   const mayUse = (scopes: readonly Scope[]) => scopes.some((scope) => session.scopes.includes(scope));
   const givesOut = useGivesOut(study);
@@ -189,7 +142,7 @@ function Navigation() {
     <nav aria-label={t('common.pages')}>
       <NavLink to={address('studies')}>{t('common.nav.studies')}</NavLink>
       {study !== undefined &&
-        PAGES.filter(({ page, scopes }) => mayUse(scopes) || (page === 'participant' && givesOut)).map(
+        STUDY_PAGES.filter(({ page, scopes }) => mayUse(scopes) || (page === 'participant' && givesOut)).map(
           ({ page }) => (
             <NavLink key={page} to={address(page, study)}>
               {t(`common.nav.${page}`)}
@@ -225,6 +178,55 @@ function SignedInAs({ mode }: { mode: 'test' | 'live' | undefined }) {
       </span>
       <span className="person">{person === undefined ? user : `${user} · ${person}`}</span>
       <SignOut />
+    </div>
+  );
+}
+
+function SignOut() {
+  const { t } = useTranslation();
+  const { signOut } = useSessionContext();
+  const { mutate, isPending, isError } = useMutation({ mutationFn: signOut });
+  return (
+    <>
+      <Button className="button small" isPending={isPending} onPress={() => mutate()}>
+        {t('common.signOut')}
+      </Button>
+      {isError && <span role="alert">{t('common.signOutFailed')}</span>}
+    </>
+  );
+}
+
+const WARN_BEFORE_END_MS = 2 * 60_000;
+
+/** Says that the session is about to end, and prolongs it on demand (WCAG 2.2, 2.2.1). */
+function IdleWarning() {
+  const { t } = useTranslation();
+  const queries = useQueryClient();
+  const session = useSession();
+  const [ending, setEnding] = useState<'soon' | 'for-good' | undefined>();
+  useEffect(() => {
+    const look = () => {
+      const soon = Date.now() + WARN_BEFORE_END_MS;
+      if (soon > Date.parse(session.ends_at)) setEnding('for-good');
+      else setEnding(soon > idleEndsAt(session) ? 'soon' : undefined);
+    };
+    const timer = setInterval(look, 5_000);
+    return () => clearInterval(timer);
+  }, [session]);
+  if (ending === undefined) return null;
+  const stay = async () => {
+    // Any request that a person makes prolongs the session; every page has this query.
+    await queries.invalidateQueries({ queryKey: studiesQuery.queryKey });
+    setEnding(undefined);
+  };
+  return (
+    <div className="notice warn" role="alert">
+      {t(ending === 'soon' ? 'common.endsSoon' : 'common.endsForGood')}{' '}
+      {ending === 'soon' && (
+        <Button className="button small" onPress={() => void stay()}>
+          {t('common.stay')}
+        </Button>
+      )}
     </div>
   );
 }

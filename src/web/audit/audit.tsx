@@ -2,7 +2,7 @@
 import type { ReactNode } from 'react';
 import { Tab, TabList, TabPanel, Tabs } from 'react-aria-components/Tabs';
 import { useTranslation } from 'react-i18next';
-import { usePlace } from '../parts/fragment.ts';
+import { useFragment } from '../parts/fragment.ts';
 import { Page } from '../parts/page.tsx';
 import { useSession } from '../session/session.tsx';
 import styles from './audit.module.css';
@@ -14,7 +14,7 @@ import { VerificationPanel } from './verification-panel.tsx';
 
 export function Audit() {
   const { t } = useTranslation();
-  const { study } = usePlace();
+  const { study } = useFragment();
   const { studies, limits } = useSession();
   if (study === undefined) return <Page title={t('common.noSuchPage')}>{null}</Page>;
   const isLimited = limits.length > 0;

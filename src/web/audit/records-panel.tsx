@@ -1,3 +1,4 @@
+/** The records of a study exactly as they are stored. Seeing them is recorded, so they are loaded only on request. */
 import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Button } from 'react-aria-components/Button';
@@ -8,25 +9,7 @@ import { ExactTime } from '../parts/when.tsx';
 import { audit } from '../words/en/audit.ts';
 import styles from './audit.module.css';
 
-/** The members of every record that the page shows. */
-interface RecordHead {
-  readonly type: string;
-  readonly at: string;
-  readonly actor: { readonly user: string };
-  readonly data: { readonly participantId?: string };
-}
-
-/** Whether there are words for this kind of record. */
-function isKnownType(type: string): type is keyof typeof audit.recorded {
-  return Object.hasOwn(audit.recorded, type);
-}
-
-/** The records of a study exactly as they are stored. Seeing them is recorded, so they are loaded only on request. */
-
 type StoredRecord = Schemas['Records'][number];
-
-/** The service sends pages of this size. */
-const PAGE = 250;
 
 export function RecordsPanel({ study }: { study: string }) {
   const { t } = useTranslation();
@@ -45,7 +28,7 @@ export function RecordsPanel({ study }: { study: string }) {
         <ol className={`card ${styles['list']}`} aria-label={t('audit.tab.records')}>
           {records.map((record) => (
             <li key={record.revision} className={styles['entry']}>
-              <Stored {...record} />
+              <RecordAsStored {...record} />
             </li>
           ))}
         </ol>
@@ -61,16 +44,19 @@ export function RecordsPanel({ study }: { study: string }) {
   );
 }
 
+/** The service sends pages of this size. */
+const PAGE_LENGTH = 250;
+
 /** A page of records, newest first. @param before undefined: the newest page */
 async function recordsBefore(study: string, before: number | undefined): Promise<StoredRecord[]> {
   // The number of records is no secret, and asking for it shows none of them.
   const end = before ?? (await results(api.GET('/checkpoint', { params: { query: { study } } }))).size;
-  const from = Math.max(0, end - PAGE);
+  const from = Math.max(0, end - PAGE_LENGTH);
   const page = await results(api.GET('/records', { params: { query: { study, from } } }));
   return page.filter(({ revision }) => revision < end).toReversed();
 }
 
-function Stored({ revision, record, sealed, leaf }: StoredRecord) {
+function RecordAsStored({ revision, record, sealed, leaf }: StoredRecord) {
   const { t } = useTranslation();
   const { type, at, actor, data } = JSON.parse(record) as RecordHead;
   return (
@@ -93,4 +79,17 @@ function Stored({ revision, record, sealed, leaf }: StoredRecord) {
       </details>
     </>
   );
+}
+
+/** The members of every record that the page shows. */
+interface RecordHead {
+  readonly type: string;
+  readonly at: string;
+  readonly actor: { readonly user: string };
+  readonly data: { readonly participantId?: string };
+}
+
+/** Whether there are words for this kind of record. */
+function isKnownType(type: string): type is keyof typeof audit.recorded {
+  return Object.hasOwn(audit.recorded, type);
 }

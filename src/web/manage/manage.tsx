@@ -1,3 +1,7 @@
+/**
+ * What a data manager does with a study: state, amendments, allocations from outside, packs. The page shows what there is; a
+ * form that the address names takes its place.
+ */
 import { useQuery } from '@tanstack/react-query';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
@@ -5,7 +9,7 @@ import { answer, api } from '../api/client.ts';
 import { Act, idempotent } from '../parts/act.tsx';
 import { designQuery, type StudyDesign } from '../parts/design-query.ts';
 import { TextLine } from '../parts/fields.tsx';
-import { address, usePlace } from '../parts/fragment.ts';
+import { address, useFragment } from '../parts/fragment.ts';
 import { Loading } from '../parts/loading.tsx';
 import { Page } from '../parts/page.tsx';
 import { ProblemNotice } from '../parts/problem.tsx';
@@ -20,9 +24,81 @@ import styles from './manage.module.css';
 import { useStudyAct } from './parts.tsx';
 import { ACTIONS_IN, STATE_ACTIONS, type StateAction, StateForm } from './state-form.tsx';
 
-/** Withdraws packs that nobody has. */
+export function Manage() {
+  const { t } = useTranslation();
+  const { study, act } = useFragment();
+  if (study === undefined)
+    return (
+      <Page title={t('common.nav.manage')}>
+        <p>{t('common.noStudy')}</p>
+        <Link to={address('studies')}>{t('common.toStudies')}</Link>
+      </Page>
+    );
+  return <OneStudy key={study} study={study} act={act} />;
+}
 
-export function WithdrawForm({ study }: { study: string }) {
+function OneStudy({ study, act }: { study: string; act: string | undefined }) {
+  const { t } = useTranslation();
+  const isReader = useScope('read', 'blinded');
+  const { data: studies, error } = useQuery(studiesQuery);
+  const { data: design, error: designError } = useQuery({ ...designQuery(study), enabled: isReader });
+  const problem = error ?? designError;
+  const shown = studies?.find((one) => one.study === study);
+  if (shown && (design || !isReader) && act !== undefined)
+    return <ChosenForm study={study} act={act} isLive={shown.mode === 'live'} design={design} />;
+  return (
+    <Page
+      title={t('manage.title', { study })}
+      chips={
+        shown && (
+          <>
+            <StateChip state={shown.state} />
+            <TestChip mode={shown.mode} />
+          </>
+        )
+      }
+    >
+      <ProblemNotice error={problem} />
+      {!problem && (!shown || (isReader && !design)) && <Loading />}
+      {shown && (design || !isReader) && (
+        <div className="grid">
+          <StudyState {...shown} />
+          <Amendments study={study} design={design} />
+          <OutsideAllocations study={study} canRead={design !== undefined} />
+          <Packs study={study} />
+          <Imported imported={design?.imported} />
+        </div>
+      )}
+    </Page>
+  );
+}
+
+interface ChosenFormProps {
+  readonly study: string;
+  readonly act: string;
+  readonly isLive: boolean;
+  readonly design: StudyDesign | undefined;
+}
+
+/** The form that the address names. */
+function ChosenForm({ study, act, isLive, design }: ChosenFormProps) {
+  const { t } = useTranslation();
+  const may = { manage: useScope('manage'), force: useScope('force'), supply: useScope('supply') };
+  if (may.manage && act in STATE_ACTIONS)
+    return <StateForm key={act} study={study} action={act as StateAction} isLive={isLive} />;
+  if (may.manage && design && (AMENDMENTS as readonly string[]).includes(act))
+    return <AmendForm key={act} study={study} name={act as AmendmentName} isLive={isLive} inForce={design} />;
+  if (may.force && design && act === 'force') return <ForceForm study={study} design={design.design} />;
+  if (may.supply && act === 'withdraw') return <WithdrawForm study={study} />;
+  return (
+    <Page title={t('manage.title', { study })}>
+      <p className="notice">{t('common.notPermitted')}</p>
+    </Page>
+  );
+}
+
+/** Withdraws packs that nobody has. */
+function WithdrawForm({ study }: { study: string }) {
   const { t } = useTranslation();
   const act = useStudyAct(study);
   return (
@@ -59,82 +135,7 @@ export function WithdrawForm({ study }: { study: string }) {
   );
 }
 
-/** What a data manager does with a study: state, amendments, allocations from outside, packs. */
-
-export function Manage() {
-  const { t } = useTranslation();
-  const { study, act } = usePlace();
-  if (study === undefined)
-    return (
-      <Page title={t('common.nav.manage')}>
-        <p>{t('common.noStudy')}</p>
-        <Link to={address('studies')}>{t('common.toStudies')}</Link>
-      </Page>
-    );
-  return <OneStudy key={study} study={study} act={act} />;
-}
-
-function OneStudy({ study, act }: { study: string; act: string | undefined }) {
-  const { t } = useTranslation();
-  const isReader = useScope('read', 'blinded');
-  const { data: studies, error } = useQuery(studiesQuery);
-  const { data: design, error: designError } = useQuery({ ...designQuery(study), enabled: isReader });
-  const problem = error ?? designError;
-  const shown = studies?.find((one) => one.study === study);
-  if (shown && (design || !isReader) && act !== undefined)
-    return <ChosenForm study={study} act={act} isLive={shown.mode === 'live'} design={design} />;
-  return (
-    <Page
-      title={t('manage.title', { study })}
-      chips={
-        shown && (
-          <>
-            <StateChip state={shown.state} />
-            <TestChip mode={shown.mode} />
-          </>
-        )
-      }
-    >
-      <ProblemNotice error={problem} />
-      {!problem && (!shown || (isReader && !design)) && <Loading />}
-      {shown && (design || !isReader) && (
-        <div className="grid">
-          <State {...shown} />
-          <Amendments study={study} design={design} />
-          <Outside study={study} canRead={design !== undefined} />
-          <Packs study={study} />
-          <Imported imported={design?.imported} />
-        </div>
-      )}
-    </Page>
-  );
-}
-
-interface FormProps {
-  readonly study: string;
-  readonly act: string;
-  readonly isLive: boolean;
-  readonly design: StudyDesign | undefined;
-}
-
-/** The form that the address names. */
-function ChosenForm({ study, act, isLive, design }: FormProps) {
-  const { t } = useTranslation();
-  const may = { manage: useScope('manage'), force: useScope('force'), supply: useScope('supply') };
-  if (may.manage && act in STATE_ACTIONS)
-    return <StateForm key={act} study={study} action={act as StateAction} isLive={isLive} />;
-  if (may.manage && design && (AMENDMENTS as readonly string[]).includes(act))
-    return <AmendForm key={act} study={study} name={act as AmendmentName} isLive={isLive} inForce={design} />;
-  if (may.force && design && act === 'force') return <ForceForm study={study} design={design.design} />;
-  if (may.supply && act === 'withdraw') return <WithdrawForm study={study} />;
-  return (
-    <Page title={t('manage.title', { study })}>
-      <p className="notice">{t('common.notPermitted')}</p>
-    </Page>
-  );
-}
-
-function State({
+function StudyState({
   study,
   state,
   reason,
@@ -210,7 +211,7 @@ function Amendments({ study, design }: { study: string; design: StudyDesign | un
   );
 }
 
-function Outside({ study, canRead }: { study: string; canRead: boolean }) {
+function OutsideAllocations({ study, canRead }: { study: string; canRead: boolean }) {
   const { t } = useTranslation();
   if (!useScope('force')) return null;
   return (

@@ -3,7 +3,7 @@ import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import { type Answer, answer, api } from '../api/client.ts';
-import { address, usePlace } from '../parts/fragment.ts';
+import { address, useFragment } from '../parts/fragment.ts';
 import { Page } from '../parts/page.tsx';
 import { useScope } from '../session/session.tsx';
 import { StudyChips } from '../session/study-chips.tsx';
@@ -14,7 +14,7 @@ import { Stock } from './stock.tsx';
 
 export function Packs() {
   const { t } = useTranslation();
-  const { study } = usePlace();
+  const { study } = useFragment();
   const maySupply = useScope('supply');
   if (study !== undefined && maySupply) return <PacksOf key={study} study={study} />;
   return (

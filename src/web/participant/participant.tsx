@@ -6,7 +6,7 @@ import { useTranslation } from 'react-i18next';
 import { Link, useNavigate } from 'react-router';
 import { Chip } from '../parts/chip.tsx';
 import { CheckedForm, TextLine } from '../parts/fields.tsx';
-import { address, usePlace } from '../parts/fragment.ts';
+import { address, useFragment } from '../parts/fragment.ts';
 import { Loading } from '../parts/loading.tsx';
 import { Page } from '../parts/page.tsx';
 import { ProblemNotice } from '../parts/problem.tsx';
@@ -27,7 +27,7 @@ const Why = later(async () => (await import('./why.tsx')).Why);
 
 export function Participant() {
   const { t } = useTranslation();
-  const { study, id, act } = usePlace();
+  const { study, id, act } = useFragment();
   if (study === undefined)
     return (
       <Page title={t('participant.find')}>

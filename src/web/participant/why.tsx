@@ -1,3 +1,4 @@
+/** Why a participant got this arm: the same for every method, around what each of them did. */
 import { useRef, useState } from 'react';
 import { Button } from 'react-aria-components/Button';
 import { Trans, useTranslation } from 'react-i18next';
@@ -7,26 +8,6 @@ import styles from './participant.module.css';
 import { type Explanation, stratumName } from './why-parts.tsx';
 import { Picked } from './why-picked.tsx';
 import { UrnsDrawn } from './why-urns.tsx';
-
-/** Why this arm, with a list that was made elsewhere: which entry of it was used. */
-
-type ListExplanation = Extract<Explanation, { entry: unknown }>;
-
-export function Listed({ explanation: { entry, trt } }: { explanation: ListExplanation }) {
-  const { t } = useTranslation();
-  const where = stratumName(entry.stratum) ?? t('participant.why.wholeStudy');
-  return (
-    <p>
-      <Trans
-        i18nKey="participant.why.entry"
-        values={{ entry: entry.entry, list: entry.list, where, arm: trt }}
-        components={{ b: <strong /> }}
-      />
-    </p>
-  );
-}
-
-/** Why a participant got this arm: the same for every method, around what each of them did. */
 
 /** Fetched only on demand, and never again by itself, because each reading is recorded as a disclosure. */
 export function Why({ study, id }: { study: string; id: string }) {
@@ -80,11 +61,6 @@ function ExplainedDraw({ explanation }: { explanation: Explanation }) {
   );
 }
 
-function Working({ explanation }: { explanation: Explanation }) {
-  if ('urns' in explanation) return <UrnsDrawn explanation={explanation} />;
-  return 'entry' in explanation ? <Listed explanation={explanation} /> : <Picked explanation={explanation} />;
-}
-
 function Differences({ of }: { of: Explanation['differences'] }) {
   const { t } = useTranslation();
   return (
@@ -96,5 +72,31 @@ function Differences({ of }: { of: Explanation['differences'] }) {
         ))}
       </ul>
     </div>
+  );
+}
+
+function Working({ explanation }: { explanation: Explanation }) {
+  if ('urns' in explanation) return <UrnsDrawn explanation={explanation} />;
+  return 'entry' in explanation ? (
+    <ListEntryUsed explanation={explanation} />
+  ) : (
+    <Picked explanation={explanation} />
+  );
+}
+
+type ListExplanation = Extract<Explanation, { entry: unknown }>;
+
+/** With a list that was made elsewhere: which entry of it was used. */
+function ListEntryUsed({ explanation: { entry, trt } }: { explanation: ListExplanation }) {
+  const { t } = useTranslation();
+  const where = stratumName(entry.stratum) ?? t('participant.why.wholeStudy');
+  return (
+    <p>
+      <Trans
+        i18nKey="participant.why.entry"
+        values={{ entry: entry.entry, list: entry.list, where, arm: trt }}
+        components={{ b: <strong /> }}
+      />
+    </p>
   );
 }

@@ -1,12 +1,11 @@
+/**
+ * Which study and participant a page is about. They are in the fragment of the URL, which a browser keeps to itself: it
+ * appears in no request, no log of a proxy and no Referer. `useFragment` reads it, `address` writes it.
+ */
 import { useMemo } from 'react';
 import { useLocation } from 'react-router';
 
-/**
- * Which study and participant a page is about. They are in the fragment of the URL, which a browser keeps to itself: it
- * appears in no request, no log of a proxy and no Referer.
- */
-
-export interface Place {
+interface PageFragment {
   readonly study: string | undefined;
   /** A participant's id. */
   readonly id: string | undefined;
@@ -14,7 +13,7 @@ export interface Place {
   readonly act: string | undefined;
 }
 
-export function usePlace(): Place {
+export function useFragment(): PageFragment {
   const { hash } = useLocation();
   return useMemo(() => {
     const params = new URLSearchParams(hash.slice(1));

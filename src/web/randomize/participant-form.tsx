@@ -1,3 +1,4 @@
+/** The first step: whom to randomize. What is entered is tried out by the service, which records nothing yet. */
 import { queryOptions, useMutation, useQuery } from '@tanstack/react-query';
 import { type FormEvent, useEffect, useRef, useState } from 'react';
 import { Button } from 'react-aria-components/Button';
@@ -16,27 +17,7 @@ import { LevelChoice } from './level-choice.tsx';
 import { Refusal } from './refusal.tsx';
 import { tryOut } from './requests.ts';
 
-/** Whether an id matches the pattern of the study, judged as the service does. */
-
-type Matches = (id: string) => boolean;
-
-/** The engine is large, so it is loaded only if there is a pattern. */
-const idPatternQuery = (pattern: string | undefined) =>
-  queryOptions({
-    queryKey: ['id-pattern', pattern],
-    enabled: pattern !== undefined,
-    staleTime: Number.POSITIVE_INFINITY,
-    retry: false,
-    queryFn: async (): Promise<Matches> => {
-      const { RE2JS } = await import('re2js');
-      const compiled = RE2JS.compile(pattern ?? '');
-      return (id) => compiled.matches(id);
-    },
-  });
-
-/** The first step: whom to randomize. */
-
-interface Props {
+interface ParticipantFormProps {
   readonly form: Schemas['StudyForm'];
   readonly draft: Draft;
   readonly onChange: (draft: Draft) => void;
@@ -46,10 +27,10 @@ interface Props {
   readonly onChecked: (draft: Draft) => void;
 }
 
-const ID = 'participant-id';
-const fieldOf = (index: number) => `factor-${index}`;
+const ID_FIELD = 'participant-id';
+const factorField = (index: number) => `factor-${index}`;
 
-export function ParticipantForm({ form, draft, onChange, refusal, onChecked }: Props) {
+export function ParticipantForm({ form, draft, onChange, refusal, onChecked }: ParticipantFormProps) {
   const { t } = useTranslation();
   const { data: matches } = useQuery(idPatternQuery(form.id_pattern));
   const [isSubmitted, setIsSubmitted] = useState(false);
@@ -73,24 +54,24 @@ export function ParticipantForm({ form, draft, onChange, refusal, onChecked }: P
   const failure = check.error ?? (check.isIdle ? refusal : undefined);
   return (
     <Form className="card" onSubmit={submit} validationBehavior="aria">
-      <Summary problems={shown} />
+      <ProblemSummary problems={shown} />
       {failure && <Refusal error={failure} draft={{ ...draft, id }} />}
       <IdField
         id={draft.id}
         pattern={form.id_pattern}
         example={form.id_pattern && matches && exampleId(form.id_pattern, matches)}
         fits={fits === true}
-        problem={problemOf(ID)}
+        problem={problemOf(ID_FIELD)}
         onChange={(text) => change({ id: text })}
       />
       {form.factors.map(({ name, levels }, index) => (
         <LevelChoice
           key={name}
-          id={fieldOf(index)}
+          id={factorField(index)}
           factor={name}
           levels={levels}
           chosen={draft.levels.get(name)}
-          problem={problemOf(fieldOf(index))}
+          problem={problemOf(factorField(index))}
           onChoose={(level) => change({ levels: new Map(draft.levels).set(name, level) })}
         />
       ))}
@@ -101,7 +82,26 @@ export function ParticipantForm({ form, draft, onChange, refusal, onChecked }: P
   );
 }
 
-interface Problem {
+type Matches = (id: string) => boolean;
+
+/**
+ * Whether an id matches the pattern of the study, judged as the service does. The engine is large, so it is loaded only if
+ * there is a pattern.
+ */
+const idPatternQuery = (pattern: string | undefined) =>
+  queryOptions({
+    queryKey: ['id-pattern', pattern],
+    enabled: pattern !== undefined,
+    staleTime: Number.POSITIVE_INFINITY,
+    retry: false,
+    queryFn: async (): Promise<Matches> => {
+      const { RE2JS } = await import('re2js');
+      const compiled = RE2JS.compile(pattern ?? '');
+      return (id) => compiled.matches(id);
+    },
+  });
+
+interface FieldProblem {
   readonly field: string;
   readonly text: string;
 }
@@ -111,60 +111,23 @@ function useProblems(
   form: Schemas['StudyForm'],
   { id, levels }: Draft,
   fits: boolean | undefined,
-): Problem[] {
+): FieldProblem[] {
   const { t } = useTranslation();
-  const problems: Problem[] = [];
-  if (id === '') problems.push({ field: ID, text: t('randomize.idMissing') });
-  else if (fits === false) problems.push({ field: ID, text: t('randomize.idUnlike') });
+  const problems: FieldProblem[] = [];
+  if (id === '') problems.push({ field: ID_FIELD, text: t('randomize.idMissing') });
+  else if (fits === false) problems.push({ field: ID_FIELD, text: t('randomize.idUnlike') });
   form.factors.forEach(({ name }, index) => {
     if (!levels.has(name))
       problems.push({
-        field: fieldOf(index),
+        field: factorField(index),
         text: t('randomize.levelMissing', { factor: factorName(name) }),
       });
   });
   return problems;
 }
 
-interface IdFieldProps {
-  readonly id: string;
-  readonly pattern: string | undefined;
-  /** An id that matches the pattern. */
-  readonly example: string | undefined;
-  readonly fits: boolean;
-  readonly problem: string | undefined;
-  readonly onChange: (text: string) => void;
-}
-
-function IdField({ id, pattern, example, fits, problem, onChange }: IdFieldProps) {
-  const { t } = useTranslation();
-  return (
-    <TextField id={ID} value={id} onChange={onChange} autoComplete="off" isInvalid={problem !== undefined}>
-      <Label>{t('randomize.id')}</Label>
-      <Input spellCheck={false} autoCapitalize="none" maxLength={256} />
-      {pattern !== undefined && (
-        <Text slot="description">
-          {fits ? (
-            <span className="ok">✓ {t('randomize.idFits')}</span>
-          ) : (
-            <>
-              {t('randomize.idPattern')} <code>{pattern}</code>
-              {example !== undefined && (
-                <>
-                  {t('randomize.idExample')} <code>{example}</code>
-                </>
-              )}
-            </>
-          )}
-        </Text>
-      )}
-      <FieldError>{problem}</FieldError>
-    </TextField>
-  );
-}
-
 /** All problems together, each with a link to its field. */
-function Summary({ problems }: { problems: readonly Problem[] }) {
+function ProblemSummary({ problems }: { problems: readonly FieldProblem[] }) {
   const { t } = useTranslation();
   const box = useRef<HTMLDivElement>(null);
   const isShown = problems.length > 0;
@@ -192,4 +155,47 @@ function focusField(field: string): void {
   const element = document.getElementById(field);
   const input = element?.matches('input, select') ? element : element?.querySelector('input');
   input?.focus();
+}
+
+interface IdFieldProps {
+  readonly id: string;
+  readonly pattern: string | undefined;
+  /** An id that matches the pattern. */
+  readonly example: string | undefined;
+  readonly fits: boolean;
+  readonly problem: string | undefined;
+  readonly onChange: (text: string) => void;
+}
+
+function IdField({ id, pattern, example, fits, problem, onChange }: IdFieldProps) {
+  const { t } = useTranslation();
+  return (
+    <TextField
+      id={ID_FIELD}
+      value={id}
+      onChange={onChange}
+      autoComplete="off"
+      isInvalid={problem !== undefined}
+    >
+      <Label>{t('randomize.id')}</Label>
+      <Input spellCheck={false} autoCapitalize="none" maxLength={256} />
+      {pattern !== undefined && (
+        <Text slot="description">
+          {fits ? (
+            <span className="ok">✓ {t('randomize.idFits')}</span>
+          ) : (
+            <>
+              {t('randomize.idPattern')} <code>{pattern}</code>
+              {example !== undefined && (
+                <>
+                  {t('randomize.idExample')} <code>{example}</code>
+                </>
+              )}
+            </>
+          )}
+        </Text>
+      )}
+      <FieldError>{problem}</FieldError>
+    </TextField>
+  );
 }

@@ -1,9 +1,13 @@
+/**
+ * Randomizes a participant: a form made from the configuration, a review, one click, and the result. Never twice. The form
+ * (participant-form.tsx), the wait for an answer (waiting.tsx) and the result (result.tsx) stand beside this file.
+ */
 import { useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { Button } from 'react-aria-components/Button';
 import { useTranslation } from 'react-i18next';
 import { Link, useLocation, useNavigate } from 'react-router';
-import { address, usePlace } from '../parts/fragment.ts';
+import { address, useFragment } from '../parts/fragment.ts';
 import { Page } from '../parts/page.tsx';
 import { factorName } from '../parts/record.ts';
 import { useSession } from '../session/session.tsx';
@@ -17,69 +21,9 @@ import type { Outcome } from './requests.ts';
 import { Result } from './result.tsx';
 import { Waiting } from './waiting.tsx';
 
-/** The second step: what will be recorded, before it is. */
-
-interface Props {
-  readonly draft: Draft;
-  readonly onBack: () => void;
-  readonly onRandomize: () => void;
-}
-
-export function Review({ draft, onBack, onRandomize }: Props) {
-  const { t } = useTranslation();
-  const { user, on_behalf_of: acting } = useSession();
-  const { study, id, levels } = draft;
-  const mode = useMode(study);
-  return (
-    <div className="card">
-      <p>{t('randomize.checked')}</p>
-      <dl className="terms">
-        <Term name={t('randomize.study')} value={study} />
-        {mode !== undefined && <Term name={t('randomize.modeLabel')} value={mode} />}
-        <Term name={t('randomize.id')} value={id} />
-        {[...levels].map(([factor, level]) => (
-          <Term key={factor} name={factorName(factor)} value={level} />
-        ))}
-        <Term
-          name={t('randomize.by')}
-          value={acting === undefined ? user : t('randomize.onBehalf', { user, acting })}
-        />
-      </dl>
-      <p className="notice warn">{t('randomize.forGood')}</p>
-      <div className="choices">
-        <Button className="button" onPress={onBack}>
-          {t('randomize.change')}
-        </Button>
-        <Button className="button go" onPress={onRandomize}>
-          {t('randomize.now', { id })}
-        </Button>
-      </div>
-    </div>
-  );
-}
-
-const STEPS = ['participant', 'review', 'result'] as const;
-export type Step = (typeof STEPS)[number];
-
-/** Shows which step the reader has reached. */
-export function Steps({ now }: { now: Step }) {
-  const { t } = useTranslation();
-  return (
-    <ol className={styles.steps} aria-label={t('randomize.steps')}>
-      {STEPS.map((step) => (
-        <li key={step} aria-current={step === now ? 'step' : undefined}>
-          {t(`randomize.step.${step}`)}
-        </li>
-      ))}
-    </ol>
-  );
-}
-
-/** Randomizes a participant: a form made from the configuration, a review, one click, and the result. Never twice. */
-
 export function Randomize() {
   const { t } = useTranslation();
-  const { study } = usePlace();
+  const { study } = useFragment();
   if (study === undefined)
     return (
       <Page title={t('randomize.title')} width="narrow">
@@ -89,6 +33,48 @@ export function Randomize() {
     );
   return <RandomizeIn key={study} study={study} />;
 }
+
+function RandomizeIn({ study }: { study: string }) {
+  const { t } = useTranslation();
+  const { on_behalf_of: acting } = useSession();
+  const { step, go, back } = useStep(study);
+  const { pending, isOurs, isLeftOver, draft, checked, refusal, outcome, ...act } = useRandomizing(study, go);
+  if (pending !== undefined && isOurs)
+    return (
+      <Frame study={pending.study} title={t('randomize.waiting')} step="review">
+        <Waiting
+          pending={pending}
+          isLeftOver={isLeftOver}
+          // Another person who has signed in with the same key since decides whether to ask in their own name.
+          isSentAtOnce={pending.acting === acting}
+          onAnswer={act.succeed}
+          onRefused={(error) => act.refuse(pending, error)}
+          onGiveUp={act.settle}
+        />
+      </Frame>
+    );
+  if (step === 'result' && outcome)
+    return (
+      <Frame study={outcome.draft.study} title={t('randomize.done')} step="result">
+        <Result outcome={outcome} onNext={() => go('participant')} />
+      </Frame>
+    );
+  if (step === 'review' && checked)
+    return (
+      <Frame study={study} title={t('randomize.check')} step="review">
+        <Review draft={checked} onBack={back} onRandomize={() => act.send(checked)} />
+      </Frame>
+    );
+  return (
+    <Frame study={study} title={t('randomize.title')} step="participant">
+      {pending !== undefined && <p className="notice warn">{t('randomize.othersPending')}</p>}
+      <FirstStep study={study} draft={draft} refusal={refusal} onChange={act.change} onChecked={act.accept} />
+    </Frame>
+  );
+}
+
+const STEPS = ['participant', 'review', 'result'] as const;
+type Step = (typeof STEPS)[number];
 
 /** The step is in the history, so that the back button leads to the form. What was entered and recorded is not. */
 function useStep(study: string) {
@@ -160,45 +146,6 @@ function useRandomizing(study: string, go: ReturnType<typeof useStep>['go']) {
   };
 }
 
-function RandomizeIn({ study }: { study: string }) {
-  const { t } = useTranslation();
-  const { on_behalf_of: acting } = useSession();
-  const { step, go, back } = useStep(study);
-  const { pending, isOurs, isLeftOver, draft, checked, refusal, outcome, ...act } = useRandomizing(study, go);
-  if (pending !== undefined && isOurs)
-    return (
-      <Frame study={pending.study} title={t('randomize.waiting')} step="review">
-        <Waiting
-          pending={pending}
-          isLeftOver={isLeftOver}
-          // Another person who has signed in with the same key since decides whether to ask in their own name.
-          isSentAtOnce={pending.acting === acting}
-          onAnswer={act.succeed}
-          onRefused={(error) => act.refuse(pending, error)}
-          onGiveUp={act.settle}
-        />
-      </Frame>
-    );
-  if (step === 'result' && outcome)
-    return (
-      <Frame study={outcome.draft.study} title={t('randomize.done')} step="result">
-        <Result outcome={outcome} onNext={() => go('participant')} />
-      </Frame>
-    );
-  if (step === 'review' && checked)
-    return (
-      <Frame study={study} title={t('randomize.check')} step="review">
-        <Review draft={checked} onBack={back} onRandomize={() => act.send(checked)} />
-      </Frame>
-    );
-  return (
-    <Frame study={study} title={t('randomize.title')} step="participant">
-      {pending !== undefined && <p className="notice warn">{t('randomize.othersPending')}</p>}
-      <FirstStep study={study} draft={draft} refusal={refusal} onChange={act.change} onChecked={act.accept} />
-    </Frame>
-  );
-}
-
 interface FrameProps {
   readonly study: string;
   readonly title: string;
@@ -212,5 +159,59 @@ function Frame({ study, title, step, children }: FrameProps) {
       <Steps now={step} />
       {children}
     </Page>
+  );
+}
+
+/** Shows which step the reader has reached. */
+function Steps({ now }: { now: Step }) {
+  const { t } = useTranslation();
+  return (
+    <ol className={styles.steps} aria-label={t('randomize.steps')}>
+      {STEPS.map((step) => (
+        <li key={step} aria-current={step === now ? 'step' : undefined}>
+          {t(`randomize.step.${step}`)}
+        </li>
+      ))}
+    </ol>
+  );
+}
+
+interface ReviewProps {
+  readonly draft: Draft;
+  readonly onBack: () => void;
+  readonly onRandomize: () => void;
+}
+
+/** The second step: what will be recorded, before it is. */
+function Review({ draft, onBack, onRandomize }: ReviewProps) {
+  const { t } = useTranslation();
+  const { user, on_behalf_of: acting } = useSession();
+  const { study, id, levels } = draft;
+  const mode = useMode(study);
+  return (
+    <div className="card">
+      <p>{t('randomize.checked')}</p>
+      <dl className="terms">
+        <Term name={t('randomize.study')} value={study} />
+        {mode !== undefined && <Term name={t('randomize.modeLabel')} value={mode} />}
+        <Term name={t('randomize.id')} value={id} />
+        {[...levels].map(([factor, level]) => (
+          <Term key={factor} name={factorName(factor)} value={level} />
+        ))}
+        <Term
+          name={t('randomize.by')}
+          value={acting === undefined ? user : t('randomize.onBehalf', { user, acting })}
+        />
+      </dl>
+      <p className="notice warn">{t('randomize.forGood')}</p>
+      <div className="choices">
+        <Button className="button" onPress={onBack}>
+          {t('randomize.change')}
+        </Button>
+        <Button className="button go" onPress={onRandomize}>
+          {t('randomize.now', { id })}
+        </Button>
+      </div>
+    </div>
   );
 }

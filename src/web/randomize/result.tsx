@@ -1,3 +1,4 @@
+/** The third step: what the participant receives, large, and the confirmation to keep. */
 import { useQuery } from '@tanstack/react-query';
 import { Button } from 'react-aria-components/Button';
 import { useTranslation } from 'react-i18next';
@@ -6,28 +7,6 @@ import { ExactTime } from '../parts/when.tsx';
 import styles from './page.module.css';
 import { Arm, Recorded, Term } from './recorded.tsx';
 import type { Outcome } from './requests.ts';
-
-/** The encoder is loaded when the first code is shown. */
-function QrCode({ content, label }: { content: Uint8Array; label: string }) {
-  const { data: code } = useQuery({
-    queryKey: ['qr-encoder'],
-    queryFn: async () => (await import('uqr')).encode,
-    select: (encode) => encode([...content], { ecc: 'L', border: 4 }),
-    staleTime: Number.POSITIVE_INFINITY,
-  });
-  // This keeps its space until then.
-  if (!code) return <div className={styles.qr} />;
-  const { size, data } = code;
-  const squares = data.flatMap((row, y) => row.map((isDark, x) => (isDark ? `M${x} ${y}h1v1h-1z` : '')));
-  return (
-    <svg className={styles.qr} viewBox={`0 0 ${size} ${size}`} role="img" aria-label={label}>
-      <rect width={size} height={size} fill="#fff" />
-      <path d={squares.join('')} fill="#000" shapeRendering="crispEdges" />
-    </svg>
-  );
-}
-
-/** The third step: what the participant receives, large, and the confirmation to keep. */
 
 export function Result({ outcome, onNext }: { outcome: Outcome; onNext: () => void }) {
   const { t } = useTranslation();
@@ -61,7 +40,7 @@ export function Result({ outcome, onNext }: { outcome: Outcome; onNext: () => vo
           <Button className="button" onPress={() => window.print()}>
             {t('randomize.print')}
           </Button>
-          <Button className="button" onPress={() => save(receipt, receiptName(study, revision))}>
+          <Button className="button" onPress={() => saveReceipt(receipt, receiptName(study, revision))}>
             {t('randomize.save')}
           </Button>
           <Button className="button go" onPress={onNext}>
@@ -84,6 +63,20 @@ export function Result({ outcome, onNext }: { outcome: Outcome; onNext: () => vo
   );
 }
 
+/** It names the study and no participant: it stays in a folder of downloads. */
+function receiptName(study: string, revision: number | undefined): string {
+  return `receipt-${study.replaceAll(/[^\p{L}\p{N}]+/gu, '-')}-${revision}.txt`;
+}
+
+function saveReceipt(content: Uint8Array<ArrayBuffer>, name: string): void {
+  const url = URL.createObjectURL(new Blob([content], { type: 'text/plain' }));
+  const link = document.createElement('a');
+  link.href = url;
+  link.download = name;
+  link.click();
+  URL.revokeObjectURL(url);
+}
+
 function Receipt({ receipt }: Pick<Outcome, 'receipt'>) {
   const { t } = useTranslation();
   return (
@@ -98,16 +91,22 @@ function Receipt({ receipt }: Pick<Outcome, 'receipt'>) {
   );
 }
 
-/** It names the study and no participant: it stays in a folder of downloads. */
-function receiptName(study: string, revision: number | undefined): string {
-  return `receipt-${study.replaceAll(/[^\p{L}\p{N}]+/gu, '-')}-${revision}.txt`;
-}
-
-function save(content: Uint8Array<ArrayBuffer>, name: string): void {
-  const url = URL.createObjectURL(new Blob([content], { type: 'text/plain' }));
-  const link = document.createElement('a');
-  link.href = url;
-  link.download = name;
-  link.click();
-  URL.revokeObjectURL(url);
+/** The encoder is loaded when the first code is shown. */
+function QrCode({ content, label }: { content: Uint8Array; label: string }) {
+  const { data: code } = useQuery({
+    queryKey: ['qr-encoder'],
+    queryFn: async () => (await import('uqr')).encode,
+    select: (encode) => encode([...content], { ecc: 'L', border: 4 }),
+    staleTime: Number.POSITIVE_INFINITY,
+  });
+  // This keeps its space until then.
+  if (!code) return <div className={styles.qr} />;
+  const { size, data } = code;
+  const squares = data.flatMap((row, y) => row.map((isDark, x) => (isDark ? `M${x} ${y}h1v1h-1z` : '')));
+  return (
+    <svg className={styles.qr} viewBox={`0 0 ${size} ${size}`} role="img" aria-label={label}>
+      <rect width={size} height={size} fill="#fff" />
+      <path d={squares.join('')} fill="#000" shapeRendering="crispEdges" />
+    </svg>
+  );
 }

@@ -1,3 +1,7 @@
+/**
+ * The charts of a study: its enrolment, its balance, and how many participants there are of each level. They are loaded after
+ * the rest of the page.
+ */
 import { type ReactNode, useState, useSyncExternalStore } from 'react';
 import { Button } from 'react-aria-components/Button';
 import { useTranslation } from 'react-i18next';
@@ -24,25 +28,7 @@ import type { Enrolment, StudyArm } from './queries.ts';
 import { type FactorCounts, useArms, useEnrolment, useFactors } from './use-enrolment.ts';
 import { useExpected } from './use-expected.ts';
 
-/** As in style/parts.css. */
-const narrow = window.matchMedia('(max-width: 760px)');
-
-/** Whether the screen is narrow, for what cannot be said in a style sheet. */
-export function useNarrow(): boolean {
-  return useSyncExternalStore(subscribe, () => narrow.matches);
-}
-
-function subscribe(changed: () => void): () => void {
-  narrow.addEventListener('change', changed);
-  return () => narrow.removeEventListener('change', changed);
-}
-
-/** The charts of a study. They are loaded after the rest of the page. */
-
-/** On a narrow screen the chart itself is smaller, so that its labels are not. */
-const WIDE = { width: 580, height: 230 } as const;
-const NARROW = { width: 330, height: 200 } as const;
-
+/** What stands beside the list, and the table of the first factor for those who see no arm. */
 export function Figures({ summary }: { summary: Schemas['Studies'][number] }) {
   const { study } = summary;
   const { data: enrolment, error } = useEnrolment(study);
@@ -51,13 +37,13 @@ export function Figures({ summary }: { summary: Schemas['Studies'][number] }) {
   return (
     <div className={`grid ${style.figures}`}>
       <ProblemNotice error={enrolment ? null : error} />
-      {enrolment ? <EnrolmentCard enrolment={enrolment} summary={summary} /> : !error && <Waiting />}
+      {enrolment ? <EnrolmentCard enrolment={enrolment} summary={summary} /> : !error && <ChartSpace />}
       {enrolment?.treatments &&
-        (arms ? <BalanceCard study={study} enrolment={enrolment} arms={arms} /> : <Waiting />)}
+        (arms ? <BalanceCard study={study} enrolment={enrolment} arms={arms} /> : <ChartSpace />)}
       {enrolment && !enrolment.treatments && firstFactor && (
         <LevelCard {...firstFactor} arms={undefined} voided={enrolment.voided} />
       )}
-      {!enrolment && !error && <Waiting />}
+      {!enrolment && !error && <ChartSpace />}
     </div>
   );
 }
@@ -78,30 +64,26 @@ export function LevelTables({ study }: { study: string }) {
   );
 }
 
+/** For those who see the balance and not the arms' names: auditors who read no list. */
+export function Balance({ study }: { study: string }) {
+  const { t } = useTranslation();
+  const { course } = useExpected(study);
+  const last = course?.points.at(-1)?.difference;
+  return (
+    <div className={style.alone}>
+      <Figure
+        title={t('study.balance')}
+        finding={last !== undefined && t('study.differenceNow', { difference: last })}
+      >
+        <BalanceOverTime study={study} points={[]} share={1} enrolled={0} />
+      </Figure>
+    </div>
+  );
+}
+
 /** If everybody has the same level, there is nothing to show. */
 function isWorthShowing({ levels }: FactorCounts): boolean {
   return levels.length > 1;
-}
-
-/** Keeps the space of a chart. */
-function Waiting() {
-  return <div className={`card ${style.waiting}`} aria-busy />;
-}
-
-interface FigureProps {
-  readonly title: string;
-  readonly finding: ReactNode;
-  readonly children: ReactNode;
-}
-
-function Figure({ title, finding, children }: FigureProps) {
-  return (
-    <section className="card">
-      <h2>{title}</h2>
-      <p className="soft">{finding}</p>
-      {children}
-    </section>
-  );
 }
 
 function EnrolmentCard({
@@ -137,20 +119,95 @@ function EnrolmentCard({
   );
 }
 
-/** For those who see the balance and not the arms' names: auditors who read no list. */
-export function Balance({ study }: { study: string }) {
-  const { t } = useTranslation();
-  const { course } = useExpected(study);
-  const last = course?.points.at(-1)?.difference;
+interface FigureProps {
+  readonly title: string;
+  readonly finding: ReactNode;
+  readonly children: ReactNode;
+}
+
+function Figure({ title, finding, children }: FigureProps) {
   return (
-    <div className={style.alone}>
-      <Figure
-        title={t('study.balance')}
-        finding={last !== undefined && t('study.differenceNow', { difference: last })}
-      >
-        <BalanceOverTime study={study} points={[]} share={1} enrolled={0} />
-      </Figure>
-    </div>
+    <section className="card">
+      <h2>{title}</h2>
+      <p className="soft">{finding}</p>
+      {children}
+    </section>
+  );
+}
+
+/** On a narrow screen the chart itself is smaller, so that its labels are not. */
+const WIDE = { width: 580, height: 230 } as const;
+const NARROW = { width: 330, height: 200 } as const;
+
+/** As in style/parts.css. */
+const narrowScreen = window.matchMedia('(max-width: 760px)');
+
+/** Whether the screen is narrow, for what cannot be said in a style sheet. */
+function useNarrow(): boolean {
+  return useSyncExternalStore(subscribeToNarrow, () => narrowScreen.matches);
+}
+
+function subscribeToNarrow(changed: () => void): () => void {
+  narrowScreen.addEventListener('change', changed);
+  return () => narrowScreen.removeEventListener('change', changed);
+}
+
+interface BalanceCardProps {
+  readonly study: string;
+  readonly enrolment: Enrolment;
+  readonly arms: readonly StudyArm[];
+}
+
+function BalanceCard({ study, enrolment, arms }: BalanceCardProps) {
+  const { t } = useTranslation();
+  const { treatments = {}, points, enrolled } = enrolment;
+  const open = arms.filter(({ isClosed }) => !isClosed);
+  const difference = largestDifference(treatments, open);
+  const byShare = ({ name, share }: StudyArm) => (treatments[name] ?? 0) / share;
+  const ranked = open.toSorted((one, other) => byShare(other) - byShare(one));
+  const [most, fewest] = [ranked[0], ranked.at(-1)];
+  return (
+    <Figure
+      title={t('study.balance')}
+      finding={
+        <>
+          {difference === 0 || !most || !fewest
+            ? t('study.balanced')
+            : t('study.balanceFinding', { difference, most: most.name, fewest: fewest.name })}{' '}
+          {open.some(({ share }) => share !== 1) && t('study.perShare')}{' '}
+          {enrolment.voided > 0 && t('study.withVoided')}
+        </>
+      }
+    >
+      <Legend arms={arms} counts={treatments} />
+      <BalanceOverTime
+        study={study}
+        points={differences(points, open)}
+        share={open.reduce((sum, { share }) => sum + share, 0) / open.length}
+        enrolled={enrolled}
+      />
+    </Figure>
+  );
+}
+
+/** The arms in their colours. */
+function Legend({ arms, counts }: { arms: readonly StudyArm[]; counts: Counts }) {
+  return (
+    <ul className={`plain ${style.legend}`}>
+      {arms.map(({ name, place }) => (
+        <li key={name}>
+          <Swatch colour={armColour(place)} /> {name} <strong className="number">{counts[name] ?? 0}</strong>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function Swatch({ colour }: { colour: string }) {
+  return (
+    <svg className={style.swatch} viewBox="0 0 12 12" width={12} height={12} aria-hidden>
+      <rect width={12} height={12} rx={3} fill={colour} />
+    </svg>
   );
 }
 
@@ -214,65 +271,6 @@ function perShare(range: number, share: number): number {
   return Math.round((range / share) * 10) / 10;
 }
 
-interface BalanceCardProps {
-  readonly study: string;
-  readonly enrolment: Enrolment;
-  readonly arms: readonly StudyArm[];
-}
-
-function BalanceCard({ study, enrolment, arms }: BalanceCardProps) {
-  const { t } = useTranslation();
-  const { treatments = {}, points, enrolled } = enrolment;
-  const open = arms.filter(({ isClosed }) => !isClosed);
-  const difference = largestDifference(treatments, open);
-  const byShare = ({ name, share }: StudyArm) => (treatments[name] ?? 0) / share;
-  const ranked = open.toSorted((one, other) => byShare(other) - byShare(one));
-  const [most, fewest] = [ranked[0], ranked.at(-1)];
-  return (
-    <Figure
-      title={t('study.balance')}
-      finding={
-        <>
-          {difference === 0 || !most || !fewest
-            ? t('study.balanced')
-            : t('study.balanceFinding', { difference, most: most.name, fewest: fewest.name })}{' '}
-          {open.some(({ share }) => share !== 1) && t('study.perShare')}{' '}
-          {enrolment.voided > 0 && t('study.withVoided')}
-        </>
-      }
-    >
-      <Legend arms={arms} counts={treatments} />
-      <BalanceOverTime
-        study={study}
-        points={differences(points, open)}
-        share={open.reduce((sum, { share }) => sum + share, 0) / open.length}
-        enrolled={enrolled}
-      />
-    </Figure>
-  );
-}
-
-/** The arms in their colours. */
-function Legend({ arms, counts }: { arms: readonly StudyArm[]; counts: Counts }) {
-  return (
-    <ul className={`plain ${style.legend}`}>
-      {arms.map(({ name, place }) => (
-        <li key={name}>
-          <Swatch colour={armColour(place)} /> {name} <strong className="number">{counts[name] ?? 0}</strong>
-        </li>
-      ))}
-    </ul>
-  );
-}
-
-function Swatch({ colour }: { colour: string }) {
-  return (
-    <svg className={style.swatch} viewBox="0 0 12 12" width={12} height={12} aria-hidden>
-      <rect width={12} height={12} rx={3} fill={colour} />
-    </svg>
-  );
-}
-
 /** More levels than this are shown on demand. */
 const FEW_LEVELS = 12;
 
@@ -317,7 +315,7 @@ function LevelCard({ factor, levels, arms, voided }: LevelCardProps) {
                   </td>
                 ))}
                 <td className={`${style.bar} ${arms ? 'hide-narrow' : ''}`}>
-                  <Bar most={most} parts={partsOf(enrolled, treatments, arms)} />
+                  <Bar most={most} parts={barParts(enrolled, treatments, arms)} />
                 </td>
                 <td className="number">{enrolled}</td>
               </tr>
@@ -335,7 +333,12 @@ function LevelCard({ factor, levels, arms, voided }: LevelCardProps) {
   );
 }
 
-function partsOf(enrolled: number, treatments: Counts, arms: readonly StudyArm[] | undefined) {
+function barParts(enrolled: number, treatments: Counts, arms: readonly StudyArm[] | undefined) {
   if (!arms) return [{ count: enrolled, colour: COLOURS.data }];
   return arms.map(({ name, place }) => ({ count: treatments[name] ?? 0, colour: armColour(place) }));
+}
+
+/** Keeps the space of a chart. */
+function ChartSpace() {
+  return <div className={`card ${style.waiting}`} aria-busy />;
 }

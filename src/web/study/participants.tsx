@@ -1,3 +1,7 @@
+/**
+ * Who is in the study: a list to search, filter, sort and page through. It stays up to date while it is shown, and is given
+ * out as a file for statisticians.
+ */
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
 import { Button } from 'react-aria-components/Button';
@@ -26,39 +30,6 @@ import {
 } from './queries.ts';
 import { useArms, useFactors } from './use-enrolment.ts';
 
-/** The list as a file for statisticians: as it is searched, filtered and sorted, all pages of it. */
-
-function Export({ study, view }: { study: string; view: ListView }) {
-  const { t } = useTranslation();
-  const { mutate, isPending, isSuccess, error } = useMutation({ mutationFn: () => exportCsv(study, view) });
-  return (
-    <div className={style.export}>
-      <Button className="button" isPending={isPending} onPress={() => mutate()}>
-        {t('study.exportCsv')}
-      </Button>
-      <span role="status" className="hidden">
-        {isPending && t('study.exporting')}
-        {isSuccess && t('study.exported')}
-      </span>
-      <ProblemNotice error={error} />
-    </div>
-  );
-}
-
-async function exportCsv(study: string, view: ListView): Promise<void> {
-  const content = await file(
-    api.GET('/study_participants', {
-      // Who exports from a page will open the file in a spreadsheet.
-      params: { query: { ...listParameters(study, view), 'urn.excel': 'true' } },
-      headers: { Accept: 'text/csv' },
-      parseAs: 'blob',
-    }),
-  );
-  saveFile(content, fileNameOfToday(study, 'participants'));
-}
-
-/** Who is in the study: a list to search, filter, sort and page through. */
-
 export function Participants({ study }: { study: string }) {
   const { t } = useTranslation();
   const [view, setView] = useListView(study);
@@ -71,7 +42,7 @@ export function Participants({ study }: { study: string }) {
       <div className={`head ${style.listHead}`}>
         <h2 id="participants">{t('study.participants')}</h2>
         <LivenessNote liveness={liveness} />
-        <Export study={study} view={view} />
+        <ExportButton study={study} view={view} />
       </div>
       <ListControls study={study} view={view} onChange={setView} />
       <ProblemNotice error={list ? null : error} />
@@ -123,6 +94,36 @@ function LivenessNote({ liveness }: { liveness: Liveness }) {
       )}
     </span>
   );
+}
+
+/** The list as a file: as it is searched, filtered and sorted, all pages of it. */
+function ExportButton({ study, view }: { study: string; view: ListView }) {
+  const { t } = useTranslation();
+  const { mutate, isPending, isSuccess, error } = useMutation({ mutationFn: () => exportCsv(study, view) });
+  return (
+    <div className={style.export}>
+      <Button className="button" isPending={isPending} onPress={() => mutate()}>
+        {t('study.exportCsv')}
+      </Button>
+      <span role="status" className="hidden">
+        {isPending && t('study.exporting')}
+        {isSuccess && t('study.exported')}
+      </span>
+      <ProblemNotice error={error} />
+    </div>
+  );
+}
+
+async function exportCsv(study: string, view: ListView): Promise<void> {
+  const content = await file(
+    api.GET('/study_participants', {
+      // Who exports from a page will open the file in a spreadsheet.
+      params: { query: { ...listParameters(study, view), 'urn.excel': 'true' } },
+      headers: { Accept: 'text/csv' },
+      parseAs: 'blob',
+    }),
+  );
+  saveFile(content, fileNameOfToday(study, 'participants'));
 }
 
 interface ParticipantTableProps {
@@ -188,10 +189,6 @@ function ParticipantTable({ study, participants, view, onSort }: ParticipantTabl
   );
 }
 
-function levelOf(participant: ParticipantRecord, factor: string): string {
-  return String((participant as Readonly<Record<string, unknown>>)[`f_${factor}`] ?? '');
-}
-
 interface SortableHeadProps {
   readonly view: ListView;
   readonly onSort: (view: ListView) => void;
@@ -216,6 +213,10 @@ function SortableHead({ view, onSort, by, name }: SortableHeadProps) {
       </button>
     </th>
   );
+}
+
+function levelOf(participant: ParticipantRecord, factor: string): string {
+  return String((participant as Readonly<Record<string, unknown>>)[`f_${factor}`] ?? '');
 }
 
 function Remarks({ participant, isBroken }: { participant: ParticipantRecord; isBroken: boolean }) {

@@ -5,7 +5,7 @@ import { useTranslation } from 'react-i18next';
 import { Link, Navigate } from 'react-router';
 import type { Schemas } from '../api/client.ts';
 import { Chip } from '../parts/chip.tsx';
-import { address, usePlace } from '../parts/fragment.ts';
+import { address, useFragment } from '../parts/fragment.ts';
 import { Loading } from '../parts/loading.tsx';
 import { Page } from '../parts/page.tsx';
 import { ProblemNotice } from '../parts/problem.tsx';
@@ -30,7 +30,7 @@ const LevelTables = later(
 type StudySummary = Schemas['Studies'][number];
 
 export function Study() {
-  const { study } = usePlace();
+  const { study } = useFragment();
   // Another study starts afresh: nothing of the last one is kept.
   return study === undefined ? (
     <Navigate to={address('studies')} replace />
