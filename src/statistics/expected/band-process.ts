@@ -3,7 +3,7 @@ import { toJson } from '../../base/json.ts';
 import type { Step } from '../replicate/steps.ts';
 import { Band } from './band.ts';
 
-/** The process of band-keeper.ts: it keeps the bands of some studies, and advances them one order at a time. */
+/** The process of `BandKeeper`: it keeps the bands of some studies, and advances them one order at a time. */
 
 /** `key` names the band; the parent process chooses it. */
 export type BandOrder =

@@ -1,76 +1,17 @@
+/**
+ * The expected band of a study's imbalance: the values between which the range of its counts is in replicates of the study,
+ * after each participant. Steps are taken in the order in which they happen. Whether a band takes them one by one or all at
+ * once makes no difference, to the bit.
+ *
+ * The process of the bands loads this (`band-process.ts`), so it does not load the model of a study.
+ */
+
 import { z } from 'zod';
 import { evenPoints, leastCommonMultiple } from '../../base/whole-numbers.ts';
 import { ALL } from '../../core/methods/memory.ts';
 import { Pcg64 } from '../../core/random/pcg64.ts';
 import { baseSeed, Replicate, Setting } from '../replicate/replicate.ts';
 import type { DesignStep, Step } from '../replicate/steps.ts';
-
-/** Where a number is among those of the replicates. */
-
-/** In thousandths. */
-const QUANTILES = [25, 250, 500, 750, 975] as const;
-
-/** 2.5, 25, 50, 75 and 97.5 %: each is the smallest number with at least that share of all at or below it. */
-export function quantiles(ascending: ArrayLike<number>): number[] {
-  return QUANTILES.map((share) => ascending[Math.ceil((share * ascending.length) / 1000) - 1] as number);
-}
-
-/** The share of the numbers below this one, plus half of those that are equal to it. */
-export function midPercentile(numbers: Iterable<number> & ArrayLike<number>, one: number): number {
-  let halves = 0;
-  for (const other of numbers)
-    if (other < one) halves += 2;
-    else if (other === one) halves += 1;
-  return halves / (2 * numbers.length);
-}
-
-/** How far apart the arms that take participants are in one row of counts. */
-
-/**
- * The range is (R/K)·(max n_k/r_k − min n_k/r_k). It is computed in whole numbers, so that equal ranges compare as equal:
- * `of` gives it times a number that depends only on the ratio.
- */
-export class Range {
-  /** For each open arm: its slots, and the factor for its participants. */
-  readonly #arms: readonly { readonly slots: readonly number[]; readonly by: number }[];
-  /** R and K·L, where L is the least common multiple of the r_k. */
-  readonly #slots: number;
-  readonly #divisor: number;
-
-  constructor({ arms, openArms }: Pick<DesignStep, 'arms' | 'openArms'>) {
-    const slotsOf = (arm: number) => arms.flatMap((one, slot) => (one === arm ? [slot] : []));
-    const open = openArms.map(slotsOf);
-    const multiple = open.map(({ length }) => length).reduce(leastCommonMultiple, 1);
-    this.#arms = open.map((slots) => ({ slots, by: multiple / slots.length }));
-    this.#slots = open.flat().length;
-    this.#divisor = open.length * multiple;
-  }
-
-  /** @param from where the row begins */
-  of(counts: Int32Array, from: number): number {
-    let most = 0;
-    let least = Number.POSITIVE_INFINITY;
-    for (const { slots, by } of this.#arms) {
-      let number = 0;
-      for (const slot of slots) number += counts[from + slot] as number;
-      number *= by;
-      if (number > most) most = number;
-      if (number < least) least = number;
-    }
-    return most - least;
-  }
-
-  /** The range itself, from the result of `of`. A single division of whole numbers, so that equal ranges stay equal. */
-  value(whole: number): number {
-    return (whole * this.#slots) / this.#divisor;
-  }
-}
-
-/**
- * The expected band of a study's imbalance: the values between which the range of its counts is in replicates of the study,
- * after each participant. Steps are taken in the order in which they happen. Whether a band takes them one by one or all at
- * once makes no difference, to the bit.
- */
 
 /** For one row of counts; each list has one element per point. */
 const ExpectedRange = z.strictObject({
@@ -84,6 +25,7 @@ const ExpectedRange = z.strictObject({
 });
 export type ExpectedRange = z.infer<typeof ExpectedRange>;
 
+/** What a band shows. */
 export const ExpectedBalance = z
   .strictObject({
     reps: z.int().meta({ description: 'How many replicates there are' }),
@@ -110,6 +52,17 @@ export const ExpectedBalance = z
   });
 export type ExpectedBalance = z.infer<typeof ExpectedBalance>;
 
+const REPLICATES = 1000;
+
+/** From this many participants on, the usual number of replicates would take minutes. */
+const LONG_STUDY = 10_000;
+const REPLICATES_OF_LONG_STUDY = 200;
+
+/** How many replicates a band has, unless somebody says how many. */
+export function replicatesFor(participants: number): number {
+  return participants >= LONG_STUDY ? REPLICATES_OF_LONG_STUDY : REPLICATES;
+}
+
 export const MAX_POINTS = 200;
 
 /** What was found for one row after a participant, and before the next. */
@@ -120,8 +73,10 @@ interface RowBand {
   readonly percentile: number;
 }
 
-const NOTHING: RowBand = { after: 0, expected: [0, 0, 0, 0, 0], actual: 0, percentile: 0.5 };
+/** Before anybody was counted in a row. */
+const NOBODY_YET: RowBand = { after: 0, expected: [0, 0, 0, 0, 0], actual: 0, percentile: 0.5 };
 
+/** Runs the study and its replicates side by side, and after each step looks at the rows of counts that may have changed. */
 export class Band {
   readonly #reps: number;
   readonly #seed: number;
@@ -229,7 +184,7 @@ export class Band {
   }
 
   #latest(row: number): RowBand {
-    return this.#found[row]?.at(-1) ?? NOTHING;
+    return this.#found[row]?.at(-1) ?? NOBODY_YET;
   }
 
   result(): ExpectedBalance {
@@ -260,7 +215,7 @@ export class Band {
     let next = 0;
     const found = points.map((point) => {
       while ((course[next]?.after ?? Number.POSITIVE_INFINITY) <= point) next++;
-      return course[next - 1] ?? NOTHING;
+      return course[next - 1] ?? NOBODY_YET;
     });
     return {
       expected: found.map(({ expected }) => expected),
@@ -270,14 +225,59 @@ export class Band {
   }
 }
 
-/** How many replicates a band has. */
+/**
+ * How far apart the arms that take participants are in one row of counts: (R/K)·(max n_k/r_k − min n_k/r_k). It is computed
+ * in whole numbers, so that equal ranges compare as equal: `of` gives it times a number that depends only on the ratio.
+ */
+export class Range {
+  /** For each open arm: its slots, and the factor for its participants. */
+  readonly #arms: readonly { readonly slots: readonly number[]; readonly by: number }[];
+  /** R and K·L, where L is the least common multiple of the r_k. */
+  readonly #slots: number;
+  readonly #divisor: number;
 
-const REPLICATES = 1000;
-/** From this many participants on, the usual number of replicates would take minutes. */
-const LONG_STUDY = 10_000;
-const REPLICATES_OF_LONG_STUDY = 200;
+  constructor({ arms, openArms }: Pick<DesignStep, 'arms' | 'openArms'>) {
+    const slotsOf = (arm: number) => arms.flatMap((one, slot) => (one === arm ? [slot] : []));
+    const open = openArms.map(slotsOf);
+    const multiple = open.map(({ length }) => length).reduce(leastCommonMultiple, 1);
+    this.#arms = open.map((slots) => ({ slots, by: multiple / slots.length }));
+    this.#slots = open.flat().length;
+    this.#divisor = open.length * multiple;
+  }
 
-/** How many replicates a study has, unless somebody says how many. */
-export function replicatesFor(participants: number): number {
-  return participants >= LONG_STUDY ? REPLICATES_OF_LONG_STUDY : REPLICATES;
+  /** @param from where the row begins */
+  of(counts: Int32Array, from: number): number {
+    let most = 0;
+    let least = Number.POSITIVE_INFINITY;
+    for (const { slots, by } of this.#arms) {
+      let number = 0;
+      for (const slot of slots) number += counts[from + slot] as number;
+      number *= by;
+      if (number > most) most = number;
+      if (number < least) least = number;
+    }
+    return most - least;
+  }
+
+  /** The range itself, from the result of `of`. A single division of whole numbers, so that equal ranges stay equal. */
+  value(whole: number): number {
+    return (whole * this.#slots) / this.#divisor;
+  }
+}
+
+/** The share of the numbers below this one, plus half of those that are equal to it. */
+export function midPercentile(numbers: Iterable<number> & ArrayLike<number>, one: number): number {
+  let halves = 0;
+  for (const other of numbers)
+    if (other < one) halves += 2;
+    else if (other === one) halves += 1;
+  return halves / (2 * numbers.length);
+}
+
+/** In thousandths. */
+const QUANTILES = [25, 250, 500, 750, 975] as const;
+
+/** 2.5, 25, 50, 75 and 97.5 % of the replicates: each is the smallest number with at least that share of all at or below it. */
+export function quantiles(ascending: ArrayLike<number>): number[] {
+  return QUANTILES.map((share) => ascending[Math.ceil((share * ascending.length) / 1000) - 1] as number);
 }

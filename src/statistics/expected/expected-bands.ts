@@ -1,3 +1,11 @@
+/**
+ * The expected bands of the running service. Another process works out a band when somebody first asks for it, one study at a
+ * time. After that it adds only what is new in the study.
+ *
+ * It is a process of its own because, unlike a thread, it can have a lower priority than the service everywhere.
+ * `ExpectedBands` reads the studies and says what is to be done; `BandKeeper` has the process.
+ */
+
 import { type ChildProcess, fork } from 'node:child_process';
 import type { LogEvent } from '../../../events/record.ts';
 import { DomainError } from '../../base/errors.ts';
@@ -8,96 +16,12 @@ import { replicatesFor } from './band.ts';
 import type { BandOrder, BandReply } from './band-process.ts';
 import { FollowedStudy } from './followed.ts';
 
-/** Keeps bands in a process of its own: unlike a thread, it can have a lower priority than the service everywhere. */
-
-/** The process ended during an order, and all bands are gone. */
-export class KeeperEndedError extends Error {
-  override readonly name = 'KeeperEndedError';
-}
-
-interface Waiting {
-  resolve(reply: BandReply): void;
-  reject(error: Error): void;
-}
-
-/** An order takes a second. A process that is stopped or hangs would hold up the bands of all studies forever. */
-const HANGS_MS = 300_000;
-
-export class BandKeeper {
-  readonly #onEnd: (how: string) => void;
-  #child: ChildProcess | undefined;
-  #waiting: Waiting | undefined;
-  #watchdog: NodeJS.Timeout | undefined;
-
-  /** @param onEnd the process ended although it was not stopped: all bands are gone, and the next order begins another */
-  constructor(onEnd: (how: string) => void) {
-    this.#onEnd = onEnd;
-  }
-
-  /** One order at a time. @throws KeeperEndedError */
-  carryOut(order: BandOrder): Promise<BandReply> {
-    return new Promise((resolve, reject) => {
-      this.#waiting = { resolve, reject };
-      const child = this.#child ?? this.#begin();
-      this.#child = child;
-      // A process that is gone reports its end.
-      child.send(order, () => undefined);
-      this.#watchdog = setTimeout(() => child.kill('SIGKILL'), HANGS_MS).unref();
-    });
-  }
-
-  /** Ends the process immediately. The order in progress is rejected. */
-  stop(): void {
-    const child = this.#child;
-    this.#child = undefined;
-    child?.kill('SIGKILL');
-    this.#reject();
-  }
-
-  #begin(): ChildProcess {
-    // It gets neither the secrets in the service's environment nor a debugger's port.
-    const child = fork(threadFile('band-process'), {
-      ...{ env: {}, execArgv: [], serialization: 'advanced' },
-      stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
-    });
-    child.on('message', ({ reply }: { reply: BandReply }) => {
-      clearTimeout(this.#watchdog);
-      this.#waiting?.resolve(reply);
-      this.#waiting = undefined;
-    });
-    // A process that could not be started emits no exit event.
-    child.on('error', (error) => this.#ended(child, error.message));
-    child.on('exit', (code, signal) => this.#ended(child, signal ?? `exit code ${code}`));
-    // The service may end while it keeps bands.
-    child.unref();
-    child.channel?.unref();
-    return child;
-  }
-
-  #ended(child: ChildProcess, how: string): void {
-    if (this.#child !== child) return;
-    this.#child = undefined;
-    this.#onEnd(how);
-    this.#reject();
-  }
-
-  #reject(): void {
-    clearTimeout(this.#watchdog);
-    this.#waiting?.reject(new KeeperEndedError('the process that works out expected bands has ended'));
-    this.#waiting = undefined;
-  }
-}
-
-/**
- * The expected bands of the running service. Another process (band-keeper.ts) works out a band when somebody first asks for
- * it, one study at a time. After that it adds only what is new in the study.
- */
-
 /** Where the events of a study are read. */
-export interface EventSource {
+interface EventSource {
   eachEvent(stream: string, fromRevision: number, take: (event: LogEvent) => void): Promise<void>;
 }
 
+/** A band that is ready. */
 export interface ShownBand {
   /** Revision of the study's last event in it. */
   readonly revision: number;
@@ -106,7 +30,7 @@ export interface ShownBand {
 }
 
 /** How far along a band is that is not ready. */
-export interface BandProgress {
+interface BandProgress {
   readonly participants: number;
   readonly of: number;
 }
@@ -121,9 +45,13 @@ interface KeptBand {
   askedAt: number;
 }
 
+/** How many bands are kept: those that were asked for last. */
 const MAX_STUDIES = 8;
+
+/** A band that nobody has asked for this long is dropped. */
 const IDLE_MS = 3_600_000;
-const LOOK_MS = 60_000;
+const IDLE_LOOK_MS = 60_000;
+
 /** Steps per order. With 1,000 replicates they take the process a second at most, after which it notices that it must end. */
 const STEPS_AT_ONCE = 64;
 
@@ -192,7 +120,7 @@ export class ExpectedBands {
     this.#work.set(stream, work);
     // Anyone still waiting gets the error.
     work.catch(() => undefined).finally(() => this.#work.delete(stream));
-    this.#timer ??= setInterval(() => this.#dropIdle(), LOOK_MS).unref();
+    this.#timer ??= setInterval(() => this.#dropIdle(), IDLE_LOOK_MS).unref();
     return work;
   }
 
@@ -295,4 +223,84 @@ async function isDoneWithin(ms: number, work: Promise<void>): Promise<boolean> {
   } finally {
     clearTimeout(timer);
   }
+}
+
+/** Who waits for the reply to an order. */
+interface WaitingOrder {
+  resolve(reply: BandReply): void;
+  reject(error: Error): void;
+}
+
+/** An order takes a second. A process that is stopped or hangs would hold up the bands of all studies forever. */
+const HANGS_MS = 300_000;
+
+/** Keeps bands in the other process, begins it when there is an order, and ends it. */
+export class BandKeeper {
+  readonly #onEnd: (how: string) => void;
+  #child: ChildProcess | undefined;
+  #waiting: WaitingOrder | undefined;
+  #watchdog: NodeJS.Timeout | undefined;
+
+  /** @param onEnd the process ended although it was not stopped: all bands are gone, and the next order begins another */
+  constructor(onEnd: (how: string) => void) {
+    this.#onEnd = onEnd;
+  }
+
+  /** One order at a time. @throws KeeperEndedError */
+  carryOut(order: BandOrder): Promise<BandReply> {
+    return new Promise((resolve, reject) => {
+      this.#waiting = { resolve, reject };
+      const child = this.#child ?? this.#begin();
+      this.#child = child;
+      // A process that is gone reports its end.
+      child.send(order, () => undefined);
+      this.#watchdog = setTimeout(() => child.kill('SIGKILL'), HANGS_MS).unref();
+    });
+  }
+
+  /** Ends the process immediately. The order in progress is rejected. */
+  stop(): void {
+    const child = this.#child;
+    this.#child = undefined;
+    child?.kill('SIGKILL');
+    this.#reject();
+  }
+
+  #begin(): ChildProcess {
+    // It gets neither the secrets in the service's environment nor a debugger's port.
+    const child = fork(threadFile('band-process'), {
+      ...{ env: {}, execArgv: [], serialization: 'advanced' },
+      stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+    });
+    child.on('message', ({ reply }: { reply: BandReply }) => {
+      clearTimeout(this.#watchdog);
+      this.#waiting?.resolve(reply);
+      this.#waiting = undefined;
+    });
+    // A process that could not be started emits no exit event.
+    child.on('error', (error) => this.#ended(child, error.message));
+    child.on('exit', (code, signal) => this.#ended(child, signal ?? `exit code ${code}`));
+    // The service may end while it keeps bands.
+    child.unref();
+    child.channel?.unref();
+    return child;
+  }
+
+  #ended(child: ChildProcess, how: string): void {
+    if (this.#child !== child) return;
+    this.#child = undefined;
+    this.#onEnd(how);
+    this.#reject();
+  }
+
+  #reject(): void {
+    clearTimeout(this.#watchdog);
+    this.#waiting?.reject(new KeeperEndedError('the process that works out expected bands has ended'));
+    this.#waiting = undefined;
+  }
+}
+
+/** The process ended during an order, and all bands are gone. */
+export class KeeperEndedError extends Error {
+  override readonly name = 'KeeperEndedError';
 }

@@ -1,3 +1,8 @@
+/**
+ * One run of a study: the same people, levels and decisions, and other random numbers. Expected bands and re-randomization
+ * tests are made of many. Threads and the process of the bands load this, so it does not load the model of a study.
+ */
+
 import { hash } from 'node:crypto';
 import { Counts, Layout, OpenBlocks } from '../../core/methods/memory.ts';
 import type { Memory, Method } from '../../core/methods/method.ts';
@@ -5,8 +10,6 @@ import type { Design } from '../../core/model/design.ts';
 import { methodOf } from '../../core/model/method-of.ts';
 import type { Pcg64 } from '../../core/random/pcg64.ts';
 import type { DesignStep, DrawStep, Step } from './steps.ts';
-
-/** One run of a study: the same people, levels and decisions, and other random numbers. */
 
 /** Why a study cannot be run again with other random numbers; undefined if it can. */
 export function replicateProblem({ method }: Pick<Design, 'method'>): string | undefined {
@@ -30,6 +33,7 @@ export class Setting {
   }
 }
 
+/** The slot and the arm of a person who has none. */
 const NOBODY = -1;
 
 export class Replicate implements Memory {
@@ -83,7 +87,10 @@ export class Replicate implements Memory {
     return method;
   }
 
-  /** A block keeps the size that it had: that was drawn independently of arms. @returns the drawn slot, as an index in all slots of the design */
+  /**
+   * Draws for the person of a draw. A block keeps the size that it had: that was drawn independently of arms.
+   * @returns the drawn slot, as an index in all slots of the design
+   */
   draw(step: DrawStep): number {
     return this.look(step).draw(this.#generator, step.perSlot);
   }
@@ -127,10 +134,12 @@ function grown(list: Int8Array): Int8Array {
   return longer;
 }
 
-/** The generators of replicates. None of them can be that of a study: a study draws a seed below 2^128 once. */
-
-const BASE = 1n << 100n;
-const SEED_RANGE = 1n << 32n;
+/**
+ * The seeds of replicates are from 2^100 + 2^32·seed on. None of them can be that of a study: a study draws a seed below 2^128
+ * once.
+ */
+const FIRST_SEED = 1n << 100n;
+const SEEDS_APART = 1n << 32n;
 
 /** A seed for everything that is repeated of a study, the same on every instance, from the study's UUID as text. */
 export function defaultSeed(studyId: string): number {
@@ -138,11 +147,11 @@ export function defaultSeed(studyId: string): number {
 }
 
 /**
- * The seed of replicate 0; replicate r has the next but r - 1.
+ * The seed of the generator of replicate 0. Replicate r has this number plus r.
  * @param seed an integer from 0 to 2^32 - 1
  */
 export function baseSeed(seed: number): bigint {
-  return BASE + SEED_RANGE * BigInt(seed);
+  return FIRST_SEED + SEEDS_APART * BigInt(seed);
 }
 
 /** Whether one of the seeds of this many replicates is the study's own. */
