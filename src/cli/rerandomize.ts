@@ -16,8 +16,8 @@ import { type PastStudy, PastStudyFold } from '../statistics/rerandomize/past-st
 import {
   DEFAULT_REPS,
   MAX_REPS,
-  type Method,
   runTest,
+  type TestMethod,
   type TestResult,
 } from '../statistics/rerandomize/run-test.ts';
 import {
@@ -27,7 +27,7 @@ import {
   type StatisticName,
 } from '../statistics/rerandomize/statistic.ts';
 import {
-  compare,
+  armsToCompare,
   type PlannedTest,
   plannedTest,
   TestError,
@@ -251,7 +251,7 @@ async function testInBundle(
 interface Settings {
   readonly columns: Columns;
   readonly asked: TestRequest;
-  readonly method: Method;
+  readonly method: TestMethod;
   readonly seed: number | undefined;
   readonly interim: string | undefined;
 }
@@ -286,7 +286,7 @@ function columnsOf({ statistic, outcome, time, event }: Options): Columns {
   return { kind: statistic === 'proportion' ? 'yes-or-no' : 'number', outcome };
 }
 
-function methodOf({ reps, halfWidth, exact }: Options): Method {
+function methodOf({ reps, halfWidth, exact }: Options): TestMethod {
   const given = [reps, halfWidth, exact].filter((one) => one !== undefined);
   if (given.length > 1) throw new UsageError('--reps, --half-width and --exact cannot be combined');
   if (exact) return { kind: 'exact' };
@@ -383,7 +383,7 @@ function refuseInterim({ study }: SourcedStudy, interim: string | undefined): vo
 }
 
 /** @throws UsageError */
-function refuseOwnSeed({ study }: SourcedStudy, seed: number, method: Method): void {
+function refuseOwnSeed({ study }: SourcedStudy, seed: number, method: TestMethod): void {
   if (method.kind === 'exact') return;
   const most = method.kind === 'reps' ? method.reps : DEFAULT_REPS + MAX_REPS;
   if (study.seeds.some((own) => holdsSeed(seed, most, own)))
@@ -395,7 +395,7 @@ function refuseOwnSeed({ study }: SourcedStudy, seed: number, method: Method): v
 /** @throws UsageError, TestError */
 function refuseWeights({ study, content }: SourcedStudy, { asked, method }: Settings): void {
   // Arms that are not compared keep their participants, so replicates have weights.
-  const hasOthers = compare(study, asked).length < study.design.treatments.length;
+  const hasOthers = armsToCompare(study, asked).length < study.design.treatments.length;
   if (hasOthers && method.kind === 'half-width')
     throw new UsageError('--half-width cannot be combined with --arms, whose replicates have weights');
   if (hasOthers && content === 'open' && study.hadRatio)

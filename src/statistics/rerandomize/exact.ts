@@ -1,3 +1,10 @@
+/**
+ * The exact p-value: every way in which the study could have gone, with its probability. Participants come in a fixed
+ * order, so this moves forward one participant at a time. All it keeps of the past is the counts or the places in blocks that
+ * later draws see, and for each arm the number of participants with an outcome and the sum of their scores. Equal states are
+ * merged.
+ */
+
 import { counted } from '../../base/wording.ts';
 import { OpenBlocks } from '../../core/methods/memory.ts';
 import { stratumOf } from '../../core/methods/method.ts';
@@ -6,125 +13,9 @@ import { Replicate, Setting } from '../replicate/replicate.ts';
 import { type PeopleStep, type Plan, Tally } from './plan.ts';
 import { extremityOf, thresholdOf } from './statistic.ts';
 
-/** States and their probabilities. Equal states are merged. A state is a list of numbers; there may be millions. */
-
-const EMPTY = -1;
-/** There are many lists, and most are short. */
-const FIRST_ROOM = 4;
-
-class States {
-  readonly #width: number;
-  #values: Float64Array;
-  #probabilities: Float64Array;
-  /** A hash table of the states, with linear probing. */
-  #places: Int32Array;
-  #size = 0;
-
-  /** @param width how many numbers a state has */
-  constructor(width: number) {
-    this.#width = width;
-    this.#values = new Float64Array(width * FIRST_ROOM);
-    this.#probabilities = new Float64Array(FIRST_ROOM);
-    this.#places = new Int32Array(2 * FIRST_ROOM).fill(EMPTY);
-  }
-
-  get size(): number {
-    return this.#size;
-  }
-
-  probability(index: number): number {
-    return this.#probabilities[index] as number;
-  }
-
-  /** One number of a state. */
-  value(index: number, column: number): number {
-    return this.#values[index * this.#width + column] as number;
-  }
-
-  add(state: Float64Array, probability: number): void {
-    const mask = this.#places.length - 1;
-    let place = this.#hash(state, 0) & mask;
-    for (let index = this.#places[place] as number; index !== EMPTY; index = this.#places[place] as number) {
-      if (this.#isAt(index, state)) {
-        this.#probabilities[index] = (this.#probabilities[index] as number) + probability;
-        return;
-      }
-      place = (place + 1) & mask;
-    }
-    if (this.#size === this.#probabilities.length) {
-      this.#grow();
-      this.add(state, probability);
-      return;
-    }
-    const index = this.#size++;
-    this.#places[place] = index;
-    for (let i = 0; i < this.#width; i++) this.#values[index * this.#width + i] = state[i] as number;
-    this.#probabilities[index] = probability;
-  }
-
-  /** Adds every state of another list, with `shift` added to its numbers and its probability times `chance`. */
-  addAll(from: States, shift: Float64Array, chance: number): void {
-    const width = this.#width;
-    const state = new Float64Array(width);
-    for (let i = 0; i < from.#size; i++) {
-      for (let column = 0; column < width; column++)
-        state[column] = (from.#values[i * width + column] as number) + (shift[column] as number);
-      this.add(state, (from.#probabilities[i] as number) * chance);
-    }
-  }
-
-  #isAt(index: number, state: Float64Array): boolean {
-    for (let i = 0; i < this.#width; i++)
-      if (this.#values[index * this.#width + i] !== state[i]) return false;
-    return true;
-  }
-
-  /** Mixes the halves of each number, as MurmurHash3 mixes words. */
-  #hash(state: Float64Array, from: number): number {
-    let hash = 0;
-    for (let i = 0; i < this.#width; i++) {
-      const value = state[from + i] as number;
-      hash = Math.imul(hash ^ value, 0xcc9e2d51);
-      hash = Math.imul((hash << 15) | (hash >>> 17), 0x1b873593);
-      hash ^= Math.floor(value / 2 ** 32);
-    }
-    hash ^= hash >>> 16;
-    hash = Math.imul(hash, 0x85ebca6b);
-    return hash ^ (hash >>> 13);
-  }
-
-  #grow(): void {
-    const values = new Float64Array(2 * this.#values.length);
-    values.set(this.#values);
-    const probabilities = new Float64Array(2 * this.#probabilities.length);
-    probabilities.set(this.#probabilities);
-    this.#values = values;
-    this.#probabilities = probabilities;
-    this.#places = new Int32Array(2 * this.#places.length).fill(EMPTY);
-    const mask = this.#places.length - 1;
-    for (let index = 0; index < this.#size; index++) {
-      let place = this.#hash(values, index * this.#width) & mask;
-      while (this.#places[place] !== EMPTY) place = (place + 1) & mask;
-      this.#places[place] = index;
-    }
-  }
-}
-
-/**
- * The exact p-value: every way in which the study could have gone, with its probability. Participants come in a fixed
- * order, so this moves forward one participant at a time. All it keeps of the past is the counts or the places in blocks that
- * later draws see, and
- * for each arm the number of participants with an outcome and the sum of their scores. Equal states are merged.
- */
-
 const MAX_STATES = 5_000_000;
 
-/** There are too many states to enumerate, or something else makes the tree infeasible. */
-export class ExactError extends Error {
-  override readonly name = 'ExactError';
-}
-
-export interface ExactResult {
+interface ExactResult {
   readonly p: number;
   /** Probability that some arm has nobody with an outcome, which counts as extreme. */
   readonly empty: number;
@@ -152,6 +43,11 @@ export function exactP(
   return tree.result();
 }
 
+/** There are too many states to enumerate, or something else makes the tree infeasible. */
+export class ExactError extends Error {
+  override readonly name = 'ExactError';
+}
+
 /** One possible state of what later draws see. */
 interface Branch {
   /** The counts of the cells that they see. */
@@ -161,6 +57,7 @@ interface Branch {
   readonly states: States;
 }
 
+/** All ways in which the study could have gone so far, merged into branches. */
 class Tree {
   readonly #plan: Plan;
   readonly #setting: Setting;
@@ -305,10 +202,23 @@ class Tree {
   }
 }
 
-function sumOf(values: Iterable<number>): number {
-  let sum = 0;
-  for (const value of values) sum += value;
-  return sum;
+interface Scale {
+  readonly by: number;
+  /** How much a relative difference may come from rounding. */
+  readonly error: number;
+}
+
+const MAX_DECIMALS = 9;
+
+/** The factor that turns scores into integers with exact sums: a power of ten, or a power of two with a rounding error. */
+function scaleOf(scores: Float64Array): Scale {
+  const largest = scores.reduce((most, score) => Math.max(most, Math.abs(score)), 1);
+  const most = 2 ** 52 / (scores.length * largest);
+  for (let decimals = 0, by = 1; decimals <= MAX_DECIMALS && by < most; decimals++, by *= 10) {
+    const power = by;
+    if (scores.every((score) => Math.round(score * power) / power === score)) return { by, error: 0 };
+  }
+  return { by: 2 ** Math.floor(Math.log2(most)), error: scores.length / 2 ** 48 };
 }
 
 /** The last step, counted from 0, that sees each cell. -1: none does. */
@@ -329,6 +239,7 @@ function lastSeen(people: readonly PeopleStep[], setting: Setting): Int32Array {
   return seen;
 }
 
+/** The last step that draws from the blocks of each stratum. */
 function lastDrawn(
   people: readonly PeopleStep[],
   { design: { methodDesign } }: Setting,
@@ -341,21 +252,116 @@ function lastDrawn(
   return drawn;
 }
 
-interface Scale {
-  readonly by: number;
-  /** How much a relative difference may come from rounding. */
-  readonly error: number;
+function sumOf(values: Iterable<number>): number {
+  let sum = 0;
+  for (const value of values) sum += value;
+  return sum;
 }
 
-const MAX_DECIMALS = 9;
+const FREE_PLACE = -1;
 
-/** The factor that turns scores into integers with exact sums: a power of ten, or a power of two with a rounding error. */
-function scaleOf(scores: Float64Array): Scale {
-  const largest = scores.reduce((most, score) => Math.max(most, Math.abs(score)), 1);
-  const most = 2 ** 52 / (scores.length * largest);
-  for (let decimals = 0, by = 1; decimals <= MAX_DECIMALS && by < most; decimals++, by *= 10) {
-    const power = by;
-    if (scores.every((score) => Math.round(score * power) / power === score)) return { by, error: 0 };
+/** There are many lists of states, and most are short. */
+const FIRST_CAPACITY = 4;
+
+/** States and their probabilities. Equal states are merged. A state is a list of numbers; there may be millions. */
+class States {
+  readonly #width: number;
+  #values: Float64Array;
+  #probabilities: Float64Array;
+  /** A hash table of the states, with linear probing. */
+  #places: Int32Array;
+  #size = 0;
+
+  /** @param width how many numbers a state has */
+  constructor(width: number) {
+    this.#width = width;
+    this.#values = new Float64Array(width * FIRST_CAPACITY);
+    this.#probabilities = new Float64Array(FIRST_CAPACITY);
+    this.#places = new Int32Array(2 * FIRST_CAPACITY).fill(FREE_PLACE);
   }
-  return { by: 2 ** Math.floor(Math.log2(most)), error: scores.length / 2 ** 48 };
+
+  get size(): number {
+    return this.#size;
+  }
+
+  probability(index: number): number {
+    return this.#probabilities[index] as number;
+  }
+
+  /** One number of a state. */
+  value(index: number, column: number): number {
+    return this.#values[index * this.#width + column] as number;
+  }
+
+  add(state: Float64Array, probability: number): void {
+    const mask = this.#places.length - 1;
+    let place = this.#hash(state, 0) & mask;
+    for (
+      let index = this.#places[place] as number;
+      index !== FREE_PLACE;
+      index = this.#places[place] as number
+    ) {
+      if (this.#isAt(index, state)) {
+        this.#probabilities[index] = (this.#probabilities[index] as number) + probability;
+        return;
+      }
+      place = (place + 1) & mask;
+    }
+    if (this.#size === this.#probabilities.length) {
+      this.#grow();
+      this.add(state, probability);
+      return;
+    }
+    const index = this.#size++;
+    this.#places[place] = index;
+    for (let i = 0; i < this.#width; i++) this.#values[index * this.#width + i] = state[i] as number;
+    this.#probabilities[index] = probability;
+  }
+
+  /** Adds every state of another list, with `shift` added to its numbers and its probability times `chance`. */
+  addAll(from: States, shift: Float64Array, chance: number): void {
+    const width = this.#width;
+    const state = new Float64Array(width);
+    for (let i = 0; i < from.#size; i++) {
+      for (let column = 0; column < width; column++)
+        state[column] = (from.#values[i * width + column] as number) + (shift[column] as number);
+      this.add(state, (from.#probabilities[i] as number) * chance);
+    }
+  }
+
+  #isAt(index: number, state: Float64Array): boolean {
+    for (let i = 0; i < this.#width; i++)
+      if (this.#values[index * this.#width + i] !== state[i]) return false;
+    return true;
+  }
+
+  /** Mixes the halves of each number, as MurmurHash3 mixes words. */
+  #hash(state: Float64Array, from: number): number {
+    let hash = 0;
+    for (let i = 0; i < this.#width; i++) {
+      const value = state[from + i] as number;
+      hash = Math.imul(hash ^ value, 0xcc9e2d51);
+      hash = Math.imul((hash << 15) | (hash >>> 17), 0x1b873593);
+      hash ^= Math.floor(value / 2 ** 32);
+    }
+    hash ^= hash >>> 16;
+    hash = Math.imul(hash, 0x85ebca6b);
+    return hash ^ (hash >>> 13);
+  }
+
+  #grow(): void {
+    const values = new Float64Array(2 * this.#values.length);
+    values.set(this.#values);
+    const probabilities = new Float64Array(2 * this.#probabilities.length);
+    probabilities.set(this.#probabilities);
+    this.#values = values;
+    this.#probabilities = probabilities;
+    this.#places = new Int32Array(2 * this.#places.length).fill(FREE_PLACE);
+    const mask = this.#places.length - 1;
+    for (let index = 0; index < this.#size; index++) {
+      let place = this.#hash(values, index * this.#width) & mask;
+      while (this.#places[place] !== FREE_PLACE) place = (place + 1) & mask;
+      this.#places[place] = index;
+    }
+  }
 }

@@ -1,3 +1,10 @@
+/**
+ * Runs the study many times, each time with different random numbers and the same outcomes, in threads.
+ *
+ * Replicates are summed in blocks, and blocks are added in order, so that any number of threads gives the same numbers.
+ * `runReplicates` shares the blocks out; `MonteCarlo` works one out, in a thread.
+ */
+
 import { runBlocks, threadFile } from '../../base/threads.ts';
 import { fillCumulative, indexAt } from '../../core/methods/draw.ts';
 import { Pcg64 } from '../../core/random/pcg64.ts';
@@ -5,14 +12,24 @@ import { baseSeed, Replicate, Setting } from '../replicate/replicate.ts';
 import { type Plan, type PreparedSteps, prepared, Tally } from './plan.ts';
 import { extremityOf, thresholdOf } from './statistic.ts';
 
-/**
- * Runs the study many times, each time with different random numbers and the same outcomes.
- *
- * Replicates are summed in blocks, and blocks are added in order, so that any number of threads gives the same numbers.
- */
-
 /** Replicates per block. */
 export const BLOCK = 100;
+
+/** Replicates from the first up to, but not including, the last. */
+export interface ReplicatesOrder {
+  readonly plan: Plan;
+  /** An integer from 0 to 2^32 - 1. */
+  readonly seed: number;
+  readonly first: number;
+  readonly last: number;
+}
+
+interface ReplicatesOptions {
+  /** By default, as many as the machine has. They do not change the result. */
+  readonly threads?: number;
+  /** Gets the number of replicates that are done. */
+  onProgress?(replicates: number): void;
+}
 
 /** Sums over some replicates. A weight is the replicate's weight over that of the study itself; without other arms it is 1. */
 export interface Sums {
@@ -25,7 +42,30 @@ export interface Sums {
   readonly extremeSquares: number;
 }
 
-export const NOTHING: Sums = {
+/** The sums over all of them. */
+export async function runReplicates(
+  order: ReplicatesOrder,
+  { threads, onProgress }: ReplicatesOptions = {},
+): Promise<Sums> {
+  const replicates = order.last - order.first;
+  let sums = NO_SUMS;
+  let done = 0;
+  await runBlocks<Sums>({
+    file: threadFile('replicates-thread'),
+    workerData: order,
+    blocks: Math.ceil(replicates / BLOCK),
+    threads,
+    onBlock(block) {
+      sums = added(sums, block);
+      done += BLOCK;
+      onProgress?.(Math.min(replicates, done));
+    },
+  });
+  return sums;
+}
+
+/** The sums over no replicates. */
+export const NO_SUMS: Sums = {
   ...{ empty: 0, extreme: 0, weights: 0, extremeWeights: 0, squares: 0, extremeSquares: 0 },
 };
 
@@ -66,7 +106,7 @@ export class MonteCarlo {
   block(first: number, last: number): Sums {
     const { statistic, hasOthers } = this.#plan;
     const { numbers, sums } = this.#tally;
-    let total = NOTHING;
+    let total = NO_SUMS;
     for (let r = first; r < last; r++) {
       const { replicate, weight: logarithm } = this.#run(Pcg64.fromSeed(this.#seed + BigInt(r)), false);
       const isWhole = this.#tally.count((person) => replicate.arm(person));
@@ -114,43 +154,4 @@ export class MonteCarlo {
     fillCumulative(chances, this.#cumulative);
     return indexAt(this.#cumulative, generator.nextUniform53());
   }
-}
-
-/** Runs replicates in threads. */
-
-/** Replicates from the first up to, but not including, the last. */
-export interface ReplicatesOrder {
-  readonly plan: Plan;
-  /** An integer from 0 to 2^32 - 1. */
-  readonly seed: number;
-  readonly first: number;
-  readonly last: number;
-}
-
-export interface ReplicatesOptions {
-  /** By default, as many as the machine has. They do not change the result. */
-  readonly threads?: number;
-  /** Gets the number of replicates that are done. */
-  onProgress?(replicates: number): void;
-}
-
-export async function runReplicates(
-  order: ReplicatesOrder,
-  { threads, onProgress }: ReplicatesOptions = {},
-): Promise<Sums> {
-  const replicates = order.last - order.first;
-  let sums = NOTHING;
-  let done = 0;
-  await runBlocks<Sums>({
-    file: threadFile('replicates-thread'),
-    workerData: order,
-    blocks: Math.ceil(replicates / BLOCK),
-    threads,
-    onBlock(block) {
-      sums = added(sums, block);
-      done += BLOCK;
-      onProgress?.(Math.min(replicates, done));
-    },
-  });
-  return sums;
 }

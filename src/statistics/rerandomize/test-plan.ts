@@ -1,3 +1,8 @@
+/**
+ * From what is asked for to the plan of a re-randomization test: which arms are compared, whose outcomes count, and the score of
+ * each. Outcomes can be adjusted for factors: then their residuals of least squares take their place.
+ */
+
 import { counted } from '../../base/wording.ts';
 import type { Outcome } from './outcomes.ts';
 import type { PastStudy } from './past-study.ts';
@@ -11,66 +16,6 @@ import {
   type StatisticName,
   tValue,
 } from './statistic.ts';
-
-/** What is left of an outcome once the levels of factors have explained what they can: residuals of least squares. */
-
-/** A column that shrinks to this share of its length once the earlier ones are taken out says nothing new. */
-const COLLINEAR = 1e-9;
-/** Equal outcomes of different levels can have residuals that differ in their last digits. */
-const SAME = 1e-10;
-
-export interface Residuals {
-  readonly values: number[];
-  /** Residuals that differ by no more are equal. */
-  readonly tiedWithin: number;
-}
-
-/**
- * @param factors for each factor, the level of each participant
- * @returns outcomes minus those fitted by an intercept and an indicator for each level
- */
-export function residuals(outcomes: readonly number[], factors: readonly (readonly string[])[]): Residuals {
-  const columns = [
-    outcomes.map(() => 1),
-    ...factors.flatMap((levels) =>
-      [...new Set(levels)].map((level) => levels.map((one) => (one === level ? 1 : 0))),
-    ),
-  ];
-  const basis: number[][] = [];
-  for (const column of columns) {
-    // Twice, because a single pass leaves an error where columns are nearly dependent.
-    const rest = without(without(column, basis), basis);
-    const length = Math.sqrt(product(rest, rest));
-    if (length > COLLINEAR * Math.sqrt(product(column, column)))
-      basis.push(rest.map((value) => value / length));
-  }
-  const largest = outcomes.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
-  const tiedWithin = SAME * largest;
-  const values = without(without(outcomes, basis), basis);
-  return { values: values.map((value) => (Math.abs(value) <= tiedWithin ? 0 : value)), tiedWithin };
-}
-
-/** @param basis vectors of length 1, at right angles to each other */
-function without(vector: readonly number[], basis: readonly (readonly number[])[]): number[] {
-  return basis.reduce<number[]>(
-    (rest, direction) => {
-      const share = product(rest, direction);
-      return rest.map((value, i) => value - share * (direction[i] as number));
-    },
-    [...vector],
-  );
-}
-
-function product(a: readonly number[], b: readonly number[]): number {
-  return a.reduce((sum, value, i) => sum + value * (b[i] as number), 0);
-}
-
-/** Turns what is asked for into the plan of a re-randomization test. */
-
-/** The test is not possible, or would not be a test. The message says why. */
-export class TestError extends Error {
-  override readonly name = 'TestError';
-}
 
 export interface TestRequest {
   readonly statistic: StatisticName;
@@ -91,41 +36,9 @@ export interface PlannedTest {
   readonly onOtherArms: number;
 }
 
-/** Statistics that can use the residuals of an outcome in its place. */
-const ADJUSTABLE: readonly StatisticName[] = ['mean', 'ranksum', 'F', 'kruskal'];
-
-/** Checks what can be checked without an outcome. @throws TestError */
-export function compare(study: Pick<PastStudy, 'design'>, asked: TestRequest): number[] {
-  const { statistic, adjust, alternative = 'two-sided' } = asked;
-  const { factors, treatments } = study.design;
-  const named = (names: readonly string[]) => names.map((name) => JSON.stringify(name)).join(', ');
-  if (isOfManyArms(statistic) && alternative !== 'two-sided')
-    throw new TestError(`${statistic} has no direction (hint: leave out --alternative)`);
-  if (adjust.length > 0 && !ADJUSTABLE.includes(statistic))
-    throw new TestError(`--adjust is for ${ADJUSTABLE.join(', ')}, not for ${statistic}`);
-  for (const name of adjust)
-    if (!factors.some((factor) => factor.name === name))
-      throw new TestError(
-        `the study has no factor ${JSON.stringify(name)} (it has: ${named(factors.map((one) => one.name))})`,
-      );
-  const { arms } = asked;
-  if (arms === undefined) {
-    if (treatments.length > 2 && !isOfManyArms(statistic))
-      throw new TestError(
-        `the study has ${treatments.length} arms, and ${statistic} compares two (hint: --arms A,B, or --statistic F or kruskal)`,
-      );
-    return [...treatments.keys()];
-  }
-  for (const arm of arms)
-    if (!treatments.includes(arm))
-      throw new TestError(`the study has no arm ${JSON.stringify(arm)} (it has: ${named(treatments)})`);
-  if (arms.length !== 2 || arms[0] === arms[1]) throw new TestError('--arms takes two arms, such as A,B');
-  return arms.map((arm) => treatments.indexOf(arm)).sort((a, b) => a - b);
-}
-
 /** @throws TestError */
 export function plannedTest(study: PastStudy, outcomes: readonly Outcome[], asked: TestRequest): PlannedTest {
-  const compared = compare(study, asked);
+  const compared = armsToCompare(study, asked);
   const { treatments, factors } = study.design;
   const used = outcomes.filter(({ person }) => compared.includes(study.arms[person] as number));
   const arms = compared.map((arm) => ({
@@ -159,7 +72,50 @@ export function plannedTest(study: PastStudy, outcomes: readonly Outcome[], aske
   return { plan, value, arms, onOtherArms: outcomes.length - used.length };
 }
 
-/** @param adjust indexes of factors */
+/** Statistics that can use the residuals of an outcome in its place. */
+const ADJUSTABLE: readonly StatisticName[] = ['mean', 'ranksum', 'F', 'kruskal'];
+
+/**
+ * The arms to compare, as indexes in the treatments. Checks what can be checked without an outcome.
+ * @throws TestError
+ */
+export function armsToCompare(study: Pick<PastStudy, 'design'>, asked: TestRequest): number[] {
+  const { statistic, adjust, alternative = 'two-sided' } = asked;
+  const { factors, treatments } = study.design;
+  const named = (names: readonly string[]) => names.map((name) => JSON.stringify(name)).join(', ');
+  if (isOfManyArms(statistic) && alternative !== 'two-sided')
+    throw new TestError(`${statistic} has no direction (hint: leave out --alternative)`);
+  if (adjust.length > 0 && !ADJUSTABLE.includes(statistic))
+    throw new TestError(`--adjust is for ${ADJUSTABLE.join(', ')}, not for ${statistic}`);
+  for (const name of adjust)
+    if (!factors.some((factor) => factor.name === name))
+      throw new TestError(
+        `the study has no factor ${JSON.stringify(name)} (it has: ${named(factors.map((one) => one.name))})`,
+      );
+  const { arms } = asked;
+  if (arms === undefined) {
+    if (treatments.length > 2 && !isOfManyArms(statistic))
+      throw new TestError(
+        `the study has ${treatments.length} arms, and ${statistic} compares two (hint: --arms A,B, or --statistic F or kruskal)`,
+      );
+    return [...treatments.keys()];
+  }
+  for (const arm of arms)
+    if (!treatments.includes(arm))
+      throw new TestError(`the study has no arm ${JSON.stringify(arm)} (it has: ${named(treatments)})`);
+  if (arms.length !== 2 || arms[0] === arms[1]) throw new TestError('--arms takes two arms, such as A,B');
+  return arms.map((arm) => treatments.indexOf(arm)).sort((a, b) => a - b);
+}
+
+/** The test is not possible, or would not be a test. The message says why. */
+export class TestError extends Error {
+  override readonly name = 'TestError';
+}
+
+/**
+ * What the statistic adds up for each participant.
+ * @param adjust indexes of factors
+ */
 function scoresOf(name: StatisticName, used: readonly Outcome[], adjust: readonly number[]): Float64Array {
   const values = used.map(({ value }) => value);
   if (name === 'logrank')
@@ -171,4 +127,59 @@ function scoresOf(name: StatisticName, used: readonly Outcome[], adjust: readonl
   const { values: rest, tiedWithin } =
     adjust.length === 0 ? { values, tiedWithin: 0 } : residuals(values, levels);
   return name === 'ranksum' || name === 'kruskal' ? midranks(rest, tiedWithin) : Float64Array.from(rest);
+}
+
+interface Residuals {
+  readonly values: number[];
+  /** Residuals that differ by no more are equal. */
+  readonly tiedWithin: number;
+}
+
+/** A column that shrinks to this share of its length once the earlier ones are taken out says nothing new. */
+const COLLINEAR_SHARE = 1e-9;
+/** Equal outcomes of different levels can have residuals that differ in their last digits. */
+const TIED_SHARE = 1e-10;
+
+/**
+ * What is left of outcomes once the levels of factors have explained what they can.
+ * @param factors for each factor, the level of each participant
+ * @returns outcomes minus those fitted by an intercept and an indicator for each level
+ */
+export function residuals(outcomes: readonly number[], factors: readonly (readonly string[])[]): Residuals {
+  const columns = [
+    outcomes.map(() => 1),
+    ...factors.flatMap((levels) =>
+      [...new Set(levels)].map((level) => levels.map((one) => (one === level ? 1 : 0))),
+    ),
+  ];
+  const basis: number[][] = [];
+  for (const column of columns) {
+    // Twice, because a single pass leaves an error where columns are nearly dependent.
+    const rest = residualOf(residualOf(column, basis), basis);
+    const length = Math.sqrt(product(rest, rest));
+    if (length > COLLINEAR_SHARE * Math.sqrt(product(column, column)))
+      basis.push(rest.map((value) => value / length));
+  }
+  const largest = outcomes.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
+  const tiedWithin = TIED_SHARE * largest;
+  const values = residualOf(residualOf(outcomes, basis), basis);
+  return { values: values.map((value) => (Math.abs(value) <= tiedWithin ? 0 : value)), tiedWithin };
+}
+
+/**
+ * What is left of a vector at right angles to all of the basis.
+ * @param basis vectors of length 1, at right angles to each other
+ */
+function residualOf(vector: readonly number[], basis: readonly (readonly number[])[]): number[] {
+  return basis.reduce<number[]>(
+    (rest, direction) => {
+      const share = product(rest, direction);
+      return rest.map((value, i) => value - share * (direction[i] as number));
+    },
+    [...vector],
+  );
+}
+
+function product(a: readonly number[], b: readonly number[]): number {
+  return a.reduce((sum, value, i) => sum + value * (b[i] as number), 0);
 }

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { UrnConfiguration } from '../../../events/study.ts';
 import { Pcg64 } from '../../../src/core/random/pcg64.ts';
 import { ExactError, exactP } from '../../../src/statistics/rerandomize/exact.ts';
-import { added, BLOCK, MonteCarlo, NOTHING } from '../../../src/statistics/rerandomize/monte-carlo.ts';
+import { added, BLOCK, MonteCarlo, NO_SUMS } from '../../../src/statistics/rerandomize/monte-carlo.ts';
 import { Tally } from '../../../src/statistics/rerandomize/plan.ts';
 import { clopperPearson, MAX_REPS, repsFor, resultOf } from '../../../src/statistics/rerandomize/run-test.ts';
 import {
@@ -131,7 +131,7 @@ describe('replicates', () => {
   it('do not depend on the blocks in which they are run', () => {
     const test = new MonteCarlo(planOf(steps, arms, outcomes), 3);
     const blocks = [0, 1, 2].map((i) => test.block(i * BLOCK, (i + 1) * BLOCK));
-    expect(blocks.reduce(added, NOTHING)).toEqual(test.block(0, 3 * BLOCK));
+    expect(blocks.reduce(added, NO_SUMS)).toEqual(test.block(0, 3 * BLOCK));
   });
 
   it('are extreme in at least one direction, and in both if equal', () => {
@@ -282,7 +282,7 @@ it.each([
 
 describe('the result of replicates', () => {
   it('counts the study itself, so p is never 0; with weights, with weight 1', () => {
-    const sums = { ...NOTHING, weights: 99 };
+    const sums = { ...NO_SUMS, weights: 99 };
     const none = resultOf({ hasOthers: false }, sums, 0, 99);
     expect(none).toMatchObject({ p: 0.01, b: 0, interval: { low: 0 } });
     const some = { empty: 0, extreme: 2, weights: 6, extremeWeights: 2.5, squares: 14, extremeSquares: 4.25 };
