@@ -9,7 +9,7 @@ import type { Ledger, SignedCheckpoint } from '../core/log/ledger.ts';
 import type { Logger } from './monitoring/logger.ts';
 import type { OpenLog } from './open/open-log.ts';
 
-/** Begins with it. Each keeper must be stopped when the service stops. */
+/** Begins to save them. What it returns must be stopped with the service. */
 export function keepCheckpoints(
   log: OpenLog,
   witness: string | undefined,
