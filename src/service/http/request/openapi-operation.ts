@@ -39,7 +39,10 @@ interface Answers {
   content?: Json;
 }
 
-/** @param scopes a key needs one of these; empty: any scope is enough */
+/**
+ * An operation that takes its parameters in the query string.
+ * @param scopes a key needs one of these; empty: any scope is enough
+ */
 export function operation(
   summary: string,
   operationId: string,

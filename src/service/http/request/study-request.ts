@@ -4,6 +4,8 @@
  * disclosure in it is recorded.
  *
  * A key must not learn of studies and participants outside its limits: to it, they do not exist.
+ *
+ * `Services`, at the end, are the parts of the running service that routes may use.
  */
 import { Readable } from 'node:stream';
 import type { Request, Response } from 'express';
@@ -81,7 +83,10 @@ interface KeyReply extends Omit<Reply, 'results'> {
   readonly refused?: RefusalReason;
 }
 
-/** Like `studyHandler`, for a route that is open to every valid key and session. */
+/**
+ * An Express handler for a route that is open to every valid key and session. It sends what the route answers.
+ * @param checkForm checks that run before the key is checked; they throw HttpProblem 400
+ */
 export function keyHandler(
   services: Services,
   answer: (request: KeyRequest, locals: Locals) => Promise<KeyReply>,
@@ -182,9 +187,8 @@ export interface StudyReply extends KeyReply {
 }
 
 /**
- * An Express handler for a route about a study.
+ * Like `keyHandler`, for a route about a study.
  * @param scopes the key must have at least one of these
- * @param checkForm checks that run before the key is checked; they throw HttpProblem 400
  */
 export function studyHandler(
   services: Services,
@@ -413,7 +417,7 @@ export function mayKnowOf(
   return isWithin(key.where, inForce(), currentLevels(participant));
 }
 
-// A study as it was, and the generator's states
+// A study as it was at a moment, and states of the generator in the records of its participants
 
 /**
  * The moment that a request asks about with `urn.revision` or `urn.at`, for keys with the scope `audit`; undefined for now. Any

@@ -306,6 +306,7 @@ function mostExamined(services: Services, request: StudyRequest, options: ListOp
   return candidates(participants, options, wanted).length;
 }
 
+/** The study at the moment that is asked for, or now. */
 async function listedAt(
   services: Services,
   request: StudyRequest,
