@@ -1,3 +1,11 @@
+/**
+ * The decider of a study: the study as it is and a command in, the fact to record and the outcome to report out.
+ * Pure: no clock, no ids, no I/O. The write path, a dry run and the replay of a log all ask it, so they cannot disagree.
+ *
+ * Randomizing, amending, registering and recovering a study are decided here, and so are lists of packs and code-breaks.
+ * Entries by hand, imports, lists of allocations and acts have deciders of their own, to which `decide` passes on.
+ */
+
 import type { StudyFact } from '../../../events/catalogue.ts';
 import { ALGORITHMS, type Algorithm, type StudyConfiguration } from '../../../events/study.ts';
 import { factOf, type Requester } from '../acts/act.ts';
@@ -47,91 +55,31 @@ import { decideForce } from './force.ts';
 import { decideImport } from './import.ts';
 import { registerList, skipEntries } from './lists.ts';
 
-/** Breaks the code of a participant, or of a pack alone. Pure, like decide.ts. */
+export const studyDecider: Decider<StudyState, StudyCommand, StudyFact, StudyOutcome> = {
+  decide,
+  mayChange: ({ type }) => !LASTING_OUTCOMES.has(type),
+  evolve,
+  fork,
+  isUrgent: (command) =>
+    command.type === 'act' && command.act === 'AllocationRevealed' && command.asked.category === 'emergency',
+};
 
-type Break = CommandOf<'AllocationRevealed'>;
-
-/** If the pack was given out, the code-break is also about the participant. */
-function decideBreak(model: Model, command: Break, source: Source): Decision<StudyFact, StudyOutcome> {
-  const { asked, by, brings = {} } = command;
-  const { code } = asked;
-  const participantId = code === undefined ? asked.participantId : idByPack(model, code);
-  if (participantId !== undefined)
-    return decideAct(model, { ...command, asked: { ...asked, participantId } }, source);
-  const alone = { ...asked, participantId };
-  const problem =
-    repeated(model, by, () => askedDigest(breakCode, alone, model)) ??
-    recordedAlready(model, brings) ??
-    (isKnown(model, command, source) ? undefined : ({ type: 'no-such-participant' } as const));
-  if (problem) return { outcome: problem };
-  const fact = factOf(breakCode.writes, { ...alone, ...brings }, by.idempotencyKey);
-  return { fact, outcome: { type: 'recorded', moves: false } };
-}
-
-/** Whether the pack is on a list and within the limits of the key, as far as the lists are there. */
-function isKnown(model: Model, { asked: { code }, by }: Break, source: Source): boolean {
-  if (code === undefined || model.lists === 0) return false;
-  if (typeof source !== 'string') return true;
-  const pack = model.packs.get(code);
-  return pack !== undefined && isPackWithin(by.where, pack, model.design);
-}
-
-/** @param more by default, what a dry run brings */
-export function breakCommand(
-  asked: Break['asked'],
-  by: Requester,
-  more: Partial<Break> = { brings: { reveal: 'dry run' } },
-): Break {
-  return { type: 'act', act: 'AllocationRevealed', asked, by, ...more };
-}
-
-/** Registers lists of packs, whose treatments are sealed. Pure, like decide.ts. */
-
-type Registration = Extract<StudyFact, { type: 'CodesRegistered' }>;
-type RegistrationDecision = Decision<Registration, StudyOutcome>;
-
-function registerPacks(state: Model, { list, where, key, entries }: RegisterPacks): RegistrationDecision {
-  const { closedTreatments } = state.design;
-  const hasClosedArm = entries.some(({ treatment }) => closedTreatments.includes(treatment));
-  const fact: Registration = {
-    type: 'CodesRegistered',
-    data: { count: entries.length, list, ...(where && { where }) },
-    sections: { codes: { key, entries: [...entries], ...(hasClosedArm && { closedArms: true as const }) } },
-  };
-  const problem =
-    stateProblem(state, fact.type) ?? listProblem(state, fact.data) ?? entriesProblem(state, entries);
-  return problem ? { outcome: problem } : { fact, outcome: { type: 'codes-registered' } };
-}
-
-function entriesProblem(
-  { design, packs }: Model,
-  entries: RegisterPacks['entries'],
-): StudyOutcome | undefined {
-  if (Buffer.byteLength(JSON.stringify(entries)) > MAX_ENTRY_BYTES)
-    return impossible('count', `a list takes at most ${MAX_ENTRY_BYTES} bytes`);
-  const { treatments, stoppedTreatments } = design;
-  const own = new Set<string>();
-  for (const { code, treatment } of entries) {
-    if (!treatments.includes(treatment))
-      return impossible('entries', `${code}: ${treatment} is no arm of the study`);
-    // Those on a closed arm may get more packs, until it is stopped.
-    if (stoppedTreatments.includes(treatment))
-      return impossible('entries', `${code}: the arm ${treatment} is stopped`);
-    if (own.has(code) || packs.get(code))
-      return impossible('entries', `the code ${code} is registered already`);
-    if (revealsArm(code, treatments))
-      return impossible('entries', `the code ${code} is, or contains, the name of an arm`);
-    own.add(code);
-  }
-  return undefined;
-}
-
-/** The decider of a study: command and state in, fact and outcome out. Pure: no clock, no ids, no I/O. */
+/** What nothing that another process writes can change. */
+const LASTING_OUTCOMES: ReadonlySet<StudyOutcome['type']> = new Set([
+  'already-registered',
+  'already-recovered',
+  'already-recorded',
+  'amended-meanwhile',
+  'duplicate',
+  'repeated',
+  'done-before',
+  'idempotency-key-reused',
+]);
 
 type StudyDecision = Decision<StudyFact, StudyOutcome>;
 
 export function decide(state: StudyState, command: StudyCommand): StudyDecision {
-  if (command.type === 'register') return register(state, command);
+  if (command.type === 'register') return registerStudy(state, command);
   if (state.status === 'unregistered') return { outcome: { type: 'not-registered' } };
   switch (command.type) {
     case 'randomize':
@@ -153,6 +101,8 @@ export function decide(state: StudyState, command: StudyCommand): StudyDecision 
   }
 }
 
+export type ClearCommand = Amend | Force | ActCommand;
+
 /** The commands whose rules need nothing sealed, but for what a record chooses: they are checked in a blinded bundle, too. */
 export function decideInClear(model: Model, command: ClearCommand, source: Source): StudyDecision {
   switch (command.type) {
@@ -162,52 +112,9 @@ export function decideInClear(model: Model, command: ClearCommand, source: Sourc
       return decideForce(model, command, source);
     case 'act':
       return command.act === 'AllocationRevealed'
-        ? decideBreak(model, command, source)
+        ? decideCodeBreak(model, command, source)
         : decideAct(model, command, source);
   }
-}
-
-export type ClearCommand = Amend | Force | ActCommand;
-
-function amend(model: Model, command: Amend): StudyDecision {
-  const type = 'StudyAmended';
-  const data = amendmentOf(command, model.design);
-  const problem =
-    repeated(model, command, () => digestOf(type, data)) ??
-    stateProblem(model, type) ??
-    staleAmendment(model.design, data) ??
-    amendmentProblem(model.design, data, { askedAt: command.askedAt, used: () => usedVisits(model) });
-  if (problem) return { outcome: problem };
-  return { fact: { type, data, sections: requestSection(command) }, outcome: { type: 'amended' } };
-}
-
-function register(state: StudyState, command: Register): StudyDecision {
-  const { studyId, configuration, parameters, seed, seedSource } = command;
-  if (state.status !== 'unregistered') return { outcome: { type: 'already-registered' } };
-  return {
-    fact: {
-      type: 'StudyRegistered',
-      data: {
-        studyId,
-        configuration,
-        seedSource,
-        seedWeak: isWeakSeed(seed),
-        algorithm: algorithmOf(configuration),
-      },
-      sections: {
-        generator: { seed: String(seed), bgState: Pcg64.fromSeed(seed).snapshot() },
-        ...parameters,
-      },
-    },
-    outcome: { type: 'registered' },
-  };
-}
-
-/** What draws. The versions of the urn's differ in what a ratio does. */
-export function algorithmOf({ ratio, ...configuration }: StudyConfiguration): Algorithm {
-  return 'method' in configuration
-    ? { name: ALGORITHMS[configuration.method.name], version: 1 }
-    : { name: 'wei-urn-method1-pcg64', version: ratio ? 2 : 1 };
 }
 
 function randomize(state: Model, command: Randomize): StudyDecision {
@@ -245,14 +152,15 @@ function randomizeRefusal(state: Model, command: Randomize): StudyOutcome | unde
   if (earlier) {
     const { enrolled } = earlier;
     const isSame =
-      enrolled?.participantId === participantId && differing(state, enrolled.levels, levels).length === 0;
+      enrolled?.participantId === participantId &&
+      differingFactorsOf(state, enrolled.levels, levels).length === 0;
     return isSame ? { type: 'repeated', participantId } : { type: 'idempotency-key-reused' };
   }
   const taken = state.participants.find(participantId);
   if (taken) {
     // The client may have the levels from before a correction.
-    const isAsRandomized = differing(state, taken.levels, levels).length === 0;
-    const differingFactors = isAsRandomized ? [] : differing(state, currentLevels(taken), levels);
+    const isAsRandomized = differingFactorsOf(state, taken.levels, levels).length === 0;
+    const differingFactors = isAsRandomized ? [] : differingFactorsOf(state, currentLevels(taken), levels);
     return { type: 'duplicate', participantId, differingFactors };
   }
   if (isAmendedSince(state, command)) return { type: 'amended-meanwhile' };
@@ -270,6 +178,77 @@ function randomizeRefusal(state: Model, command: Randomize): StudyOutcome | unde
   // Nothing is drawn unless every arm that could be drawn has a pack, so that nobody can fish for another arm.
   const isLacking = state.lists > 0 && lacksPacks(state, levels, openTreatments(state.design));
   return isLacking ? { type: 'no-code' } : undefined;
+}
+
+/**
+ * Names of the factors whose levels differ. A request from before a renaming has the old names, and one from after a factor
+ * was retired has no level of it.
+ * @param b as asked for
+ */
+function differingFactorsOf(
+  { design: { factors } }: Model,
+  a: readonly string[],
+  b: readonly string[],
+): string[] {
+  return factors
+    .filter((factor, i) => {
+      const [one = NONE, asked = NONE] = [a[i], b[i]];
+      return asked !== NONE && one !== asked && levelNow(factor, one) !== levelNow(factor, asked);
+    })
+    .map(({ name }) => name);
+}
+
+function amend(model: Model, command: Amend): StudyDecision {
+  const type = 'StudyAmended';
+  const data = amendmentOf(command, model.design);
+  const problem =
+    repeated(model, command, () => digestOf(type, data)) ??
+    stateProblem(model, type) ??
+    staleAmendment(model.design, data) ??
+    amendmentProblem(model.design, data, { askedAt: command.askedAt, used: () => usedVisits(model) });
+  if (problem) return { outcome: problem };
+  return { fact: { type, data, sections: requestSection(command) }, outcome: { type: 'amended' } };
+}
+
+function registerStudy(state: StudyState, command: Register): StudyDecision {
+  const { studyId, configuration, parameters, seed, seedSource } = command;
+  if (state.status !== 'unregistered') return { outcome: { type: 'already-registered' } };
+  return {
+    fact: {
+      type: 'StudyRegistered',
+      data: {
+        studyId,
+        configuration,
+        seedSource,
+        seedWeak: isWeakSeed(seed),
+        algorithm: algorithmOf(configuration),
+      },
+      sections: {
+        generator: { seed: String(seed), bgState: Pcg64.fromSeed(seed).snapshot() },
+        ...parameters,
+      },
+    },
+    outcome: { type: 'registered' },
+  };
+}
+
+/** What draws. The versions of the urn's differ in what a ratio does. */
+export function algorithmOf({ ratio, ...configuration }: StudyConfiguration): Algorithm {
+  return 'method' in configuration
+    ? { name: ALGORITHMS[configuration.method.name], version: 1 }
+    : { name: 'wei-urn-method1-pcg64', version: ratio ? 2 : 1 };
+}
+
+function recover(state: Model, { recovery, kept, signed, seed }: Recover): StudyDecision {
+  if (state.recovery >= recovery) return { outcome: { type: 'already-recovered' } };
+  return {
+    fact: {
+      type: 'StudyRecovered',
+      data: { recovery, kept, ...(signed && { signed }) },
+      sections: { generator: { seed: String(seed), bgState: Pcg64.fromSeed(seed).snapshot() } },
+    },
+    outcome: { type: 'recovered' },
+  };
 }
 
 export type TriableCommand = Randomize | RegisterPacks | RegisterList | SkipEntries | ClearCommand;
@@ -293,49 +272,82 @@ export function tryOut(state: StudyState, command: TriableCommand): StudyOutcome
   }
 }
 
-/**
- * Names of the factors whose levels differ. A request from before a renaming has the old names, and one from after a factor
- * was retired has no level of it.
- * @param b as asked for
- */
-function differing({ design: { factors } }: Model, a: readonly string[], b: readonly string[]): string[] {
-  return factors
-    .filter((factor, i) => {
-      const [one = NONE, asked = NONE] = [a[i], b[i]];
-      return asked !== NONE && one !== asked && levelNow(factor, one) !== levelNow(factor, asked);
-    })
-    .map(({ name }) => name);
-}
+type PacksFact = Extract<StudyFact, { type: 'CodesRegistered' }>;
+type PacksDecision = Decision<PacksFact, StudyOutcome>;
 
-function recover(state: Model, { recovery, kept, signed, seed }: Recover): StudyDecision {
-  if (state.recovery >= recovery) return { outcome: { type: 'already-recovered' } };
-  return {
-    fact: {
-      type: 'StudyRecovered',
-      data: { recovery, kept, ...(signed && { signed }) },
-      sections: { generator: { seed: String(seed), bgState: Pcg64.fromSeed(seed).snapshot() } },
-    },
-    outcome: { type: 'recovered' },
+/** Registers a list of packs, whose treatments are sealed. */
+function registerPacks(state: Model, { list, where, key, entries }: RegisterPacks): PacksDecision {
+  const { closedTreatments } = state.design;
+  const hasClosedArm = entries.some(({ treatment }) => closedTreatments.includes(treatment));
+  const fact: PacksFact = {
+    type: 'CodesRegistered',
+    data: { count: entries.length, list, ...(where && { where }) },
+    sections: { codes: { key, entries: [...entries], ...(hasClosedArm && { closedArms: true as const }) } },
   };
+  const problem =
+    stateProblem(state, fact.type) ?? listProblem(state, fact.data) ?? packEntriesProblem(state, entries);
+  return problem ? { outcome: problem } : { fact, outcome: { type: 'codes-registered' } };
 }
 
-/** What nothing that another process writes can change. */
-const LASTING: ReadonlySet<StudyOutcome['type']> = new Set([
-  'already-registered',
-  'already-recovered',
-  'already-recorded',
-  'amended-meanwhile',
-  'duplicate',
-  'repeated',
-  'done-before',
-  'idempotency-key-reused',
-]);
+function packEntriesProblem(
+  { design, packs }: Model,
+  entries: RegisterPacks['entries'],
+): StudyOutcome | undefined {
+  if (Buffer.byteLength(JSON.stringify(entries)) > MAX_ENTRY_BYTES)
+    return impossible('count', `a list takes at most ${MAX_ENTRY_BYTES} bytes`);
+  const { treatments, stoppedTreatments } = design;
+  const own = new Set<string>();
+  for (const { code, treatment } of entries) {
+    if (!treatments.includes(treatment))
+      return impossible('entries', `${code}: ${treatment} is no arm of the study`);
+    // Those on a closed arm may get more packs, until it is stopped.
+    if (stoppedTreatments.includes(treatment))
+      return impossible('entries', `${code}: the arm ${treatment} is stopped`);
+    if (own.has(code) || packs.get(code))
+      return impossible('entries', `the code ${code} is registered already`);
+    if (revealsArm(code, treatments))
+      return impossible('entries', `the code ${code} is, or contains, the name of an arm`);
+    own.add(code);
+  }
+  return undefined;
+}
 
-export const studyDecider: Decider<StudyState, StudyCommand, StudyFact, StudyOutcome> = {
-  decide,
-  mayChange: ({ type }) => !LASTING.has(type),
-  evolve,
-  fork,
-  isUrgent: (command) =>
-    command.type === 'act' && command.act === 'AllocationRevealed' && command.asked.category === 'emergency',
-};
+type BreakCommand = CommandOf<'AllocationRevealed'>;
+
+/** Breaks the code of a participant, or of a pack alone. If the pack was given out, it is about the participant, too. */
+function decideCodeBreak(
+  model: Model,
+  command: BreakCommand,
+  source: Source,
+): Decision<StudyFact, StudyOutcome> {
+  const { asked, by, brings = {} } = command;
+  const { code } = asked;
+  const participantId = code === undefined ? asked.participantId : idByPack(model, code);
+  if (participantId !== undefined)
+    return decideAct(model, { ...command, asked: { ...asked, participantId } }, source);
+  const alone = { ...asked, participantId };
+  const problem =
+    repeated(model, by, () => askedDigest(breakCode, alone, model)) ??
+    recordedAlready(model, brings) ??
+    (isKnownPack(model, command, source) ? undefined : ({ type: 'no-such-participant' } as const));
+  if (problem) return { outcome: problem };
+  const fact = factOf(breakCode.writes, { ...alone, ...brings }, by.idempotencyKey);
+  return { fact, outcome: { type: 'recorded', moves: false } };
+}
+
+/** Whether the pack is on a list and within the limits of the key, as far as the lists are there. */
+function isKnownPack(model: Model, { asked: { code }, by }: BreakCommand, source: Source): boolean {
+  if (code === undefined || model.lists === 0) return false;
+  if (typeof source !== 'string') return true;
+  const pack = model.packs.get(code);
+  return pack !== undefined && isPackWithin(by.where, pack, model.design);
+}
+
+/** @param more by default, what a dry run brings */
+export function breakCommand(
+  asked: BreakCommand['asked'],
+  by: Requester,
+  more: Partial<BreakCommand> = { brings: { reveal: 'dry run' } },
+): BreakCommand {
+  return { type: 'act', act: 'AllocationRevealed', asked, by, ...more };
+}
