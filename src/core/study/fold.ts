@@ -1,3 +1,9 @@
+/**
+ * The one fold of a study: what each event changes in its model, in place, and what readers select from the model.
+ * A section that is withheld leaves what it holds unknown. The decider, lists, reports, replays and replicates all read
+ * this model; the runner keeps it up to date as the projection `studyState`.
+ */
+
 import type { StudyFact } from '../../../events/catalogue.ts';
 import type { EventDefinition } from '../../../events/define.ts';
 import type { Actor, LogEvent, PartialEvent, PartialEventOf } from '../../../events/record.ts';
@@ -38,100 +44,33 @@ import {
 } from '../model/participants.ts';
 import { forcedDigest } from './force.ts';
 import { beginImport, endImport, takeRow } from './import.ts';
-import { addEntries, skipEntriesFoldLists as skipEntries } from './lists.ts';
+import { addEntries, useSkippedEntries } from './lists.ts';
 
-/** When treatments took nobody, after a change at an instant. */
-function closingsAfter(at: string) {
-  return (closings: readonly Closing[], change: DesignChange): readonly Closing[] => {
-    switch (change.kind) {
-      case 'arm-closed':
-        return [...closings, { treatment: change.treatment, from: at, to: undefined }];
-      case 'arm-added':
-        return [...closings, { treatment: change.treatment, from: '', to: at }];
-      case 'arm-reopened': {
-        const { treatment } = change;
-        return closings.map((one) =>
-          one.treatment === treatment && one.to === undefined ? { ...one, to: at } : one,
-        );
-      }
-      default:
-        return closings;
-    }
-  };
+/** What decisions depend on: the model of the study, once it is registered. */
+export type StudyState = { readonly status: 'unregistered' } | Model;
+
+/** The one projection of a study. Whatever shows a study selects from it, with the views at the end of this file. */
+export const studyState: Projection<StudyState> = {
+  name: 'study-state',
+  stream: 'study',
+  initial: () => ({ status: 'unregistered' }),
+  apply: evolve,
+};
+
+/** Changes the given state in place, once there is a study. */
+export function evolve(state: StudyState, event: PartialEvent): StudyState {
+  if (event.type === 'StudyRegistered') {
+    if (state.status !== 'unregistered') throw new Error('a study was registered twice');
+    return modelOf(event);
+  }
+  if (state.status === 'unregistered') throw new Error(`${event.type} comes before StudyRegistered`);
+  fold(state, event);
+  return state;
 }
 
-/** The participant that an event enrols. */
-
-function enrolledIn(
-  event: EnrolmentEvent,
-  { design, participants, bgState }: Pick<Model, 'design' | 'participants' | 'bgState'>,
-): Participant {
-  const { at, actor, data, revision, sections } = event;
-  const treatment = sections.allocation?.treatment;
-  const participant = {
-    participantId: data.participantId,
-    levels: levelsByFactor(data.levels, design.factors),
-    revision,
-    sequence: participants.next,
-    treatment: treatment ?? WITHHELD,
-    slot: slotOf(event, design),
-    at,
-    user: actor.user,
-    onBehalfOf: 'keyId' in actor ? actor.onBehalfOf : undefined,
-    bgStateAfter: bgState,
-  };
-  // Most participants have no more than this, and a spread costs more than all the rest.
-  if (event.type === 'ParticipantRandomized' && event.data.code === undefined) return participant;
-  const code = event.type === 'ParticipantImported' ? undefined : event.data.code;
-  return {
-    ...participant,
-    ...(code !== undefined && { pack: { code, treatment, replacements: 0 } }),
-    ...(isForced(event) && {
-      forced: { isCounted: event.data.counted, cause: event.data.cause },
-      occurredAt: event.data.occurredAt,
-    }),
-    ...(event.type === 'ParticipantImported' && imported(event)),
-  };
+export function fork(state: StudyState): StudyState {
+  return state.status === 'unregistered' ? state : forkOf(state);
 }
-
-/** What the draw left behind, by whichever method; undefined without a draw, or if it is withheld. */
-function evidenceIn({ sections }: Pick<EnrolmentEvent, 'sections'>): Drawn | undefined {
-  if ('pick' in sections && sections.pick) return sections.pick;
-  return 'draw' in sections ? sections.draw : undefined;
-}
-
-type Drawn = NonNullable<Evidence['draw'] | Evidence['pick']>;
-
-/** By whom and when, as the other system has it. */
-function imported({ at, data, sections }: Extract<EnrolmentEvent, { type: 'ParticipantImported' }>) {
-  const { original, row } = data;
-  const instant = microsecondsOf(original.datetime);
-  return {
-    at: instant === undefined ? at : new Date(Math.floor(instant / 1000)).toISOString(),
-    user: original.user,
-    onBehalfOf: undefined,
-    bgStateAfter: sections.draw?.bgStateAfter ?? sections.state?.bgState,
-    original: { datetime: original.datetime, row },
-  };
-}
-
-/**
- * Index of the participant's slot; -1 if it is withheld. It is recorded only if the treatment has several.
- * @throws RangeError when the treatment is not in the design
- */
-function slotOf({ type, sections }: EnrolmentEvent, { slots }: Pick<Design, 'slots'>): number {
-  const recorded = evidenceIn({ sections })?.slot;
-  if (recorded !== undefined) return recorded;
-  const { allocation } = sections;
-  if (type !== 'ParticipantRandomized' && sections.allocation?.slot !== undefined)
-    return sections.allocation.slot;
-  if (!allocation) return -1;
-  const slot = slots.indexOf(allocation.treatment);
-  if (slot < 0) throw new RangeError('the treatment is not in the design');
-  return slot;
-}
-
-/** The one fold of a study: what each event changes in the model, in place. Withheld sections leave what they hold unknown. */
 
 /** The study that the event registers. */
 export function modelOf({ at, data, sections, revision }: PartialEventOf<'StudyRegistered'>): Model {
@@ -174,7 +113,7 @@ export function fold(model: Model, event: PartialEvent): void {
   if (!isAboutOne) model.lastStudyWide = event.revision;
   noteRequest(model, event, act);
   if (act?.about === 'study') Object.assign(model, act.apply?.(model, event));
-  else if (act) change(model, act, event);
+  else if (act) changeParticipant(model, act, event);
   else if (isEnrolment(event)) enrol(model, event);
   else foldOther(model, event);
 }
@@ -192,7 +131,7 @@ function foldOther(model: Model, event: Exclude<PartialEvent, EnrolmentEvent>): 
       addEntries(model, event);
       break;
     case 'EntriesSkipped':
-      skipEntries(model, event);
+      useSkippedEntries(model, event);
       break;
     case 'HistoryImported':
       beginImport(model, event);
@@ -242,13 +181,83 @@ function enrol(model: Model, event: EnrolmentEvent): void {
   }
   if (model.filled.length > 0) model.filled = filledAfter(model.filled, design, replaced, participant);
   // A wrong entry that is replaced is voided, so the urns do not count it.
-  count(model, participant, 1);
-  if (event.type === 'ParticipantRandomized') use(model, event, participant);
+  countInUrns(model, participant, 1);
+  if (event.type === 'ParticipantRandomized') useUp(model, event, participant);
   if (replaced) model.shown?.balance.remove(replaced);
   model.shown?.balance.add(participant);
   const key = event.type === 'ParticipantRandomized' ? keyOf(event) : undefined;
   if (key !== undefined) model.requests.set(key, { revision: event.revision, enrolled: participant });
   if (event.type === 'ParticipantImported') takeRow(model, event, participant);
+}
+
+/** The participant that an event enrols. */
+function enrolledIn(
+  event: EnrolmentEvent,
+  { design, participants, bgState }: Pick<Model, 'design' | 'participants' | 'bgState'>,
+): Participant {
+  const { at, actor, data, revision, sections } = event;
+  const treatment = sections.allocation?.treatment;
+  const participant = {
+    participantId: data.participantId,
+    levels: levelsByFactor(data.levels, design.factors),
+    revision,
+    sequence: participants.next,
+    treatment: treatment ?? WITHHELD,
+    slot: slotOf(event, design),
+    at,
+    user: actor.user,
+    onBehalfOf: 'keyId' in actor ? actor.onBehalfOf : undefined,
+    bgStateAfter: bgState,
+  };
+  // Most participants have no more than this, and a spread costs more than all the rest.
+  if (event.type === 'ParticipantRandomized' && event.data.code === undefined) return participant;
+  const code = event.type === 'ParticipantImported' ? undefined : event.data.code;
+  return {
+    ...participant,
+    ...(code !== undefined && { pack: { code, treatment, replacements: 0 } }),
+    ...(isForced(event) && {
+      forced: { isCounted: event.data.counted, cause: event.data.cause },
+      occurredAt: event.data.occurredAt,
+    }),
+    ...(event.type === 'ParticipantImported' && asImported(event)),
+  };
+}
+
+/** By whom and when, as the other system has it. */
+function asImported({ at, data, sections }: Extract<EnrolmentEvent, { type: 'ParticipantImported' }>) {
+  const { original, row } = data;
+  const instant = microsecondsOf(original.datetime);
+  return {
+    at: instant === undefined ? at : new Date(Math.floor(instant / 1000)).toISOString(),
+    user: original.user,
+    onBehalfOf: undefined,
+    bgStateAfter: sections.draw?.bgStateAfter ?? sections.state?.bgState,
+    original: { datetime: original.datetime, row },
+  };
+}
+
+/**
+ * Index of the participant's slot; -1 if it is withheld. It is recorded only if the treatment has several.
+ * @throws RangeError when the treatment is not in the design
+ */
+function slotOf({ type, sections }: EnrolmentEvent, { slots }: Pick<Design, 'slots'>): number {
+  const recorded = evidenceIn({ sections })?.slot;
+  if (recorded !== undefined) return recorded;
+  const { allocation } = sections;
+  if (type !== 'ParticipantRandomized' && sections.allocation?.slot !== undefined)
+    return sections.allocation.slot;
+  if (!allocation) return -1;
+  const slot = slots.indexOf(allocation.treatment);
+  if (slot < 0) throw new RangeError('the treatment is not in the design');
+  return slot;
+}
+
+type DrawEvidence = NonNullable<Evidence['draw'] | Evidence['pick']>;
+
+/** What the draw left behind, by whichever method; undefined without a draw, or if it is withheld. */
+function evidenceIn({ sections }: Pick<EnrolmentEvent, 'sections'>): DrawEvidence | undefined {
+  if ('pick' in sections && sections.pick) return sections.pick;
+  return 'draw' in sections ? sections.draw : undefined;
 }
 
 /** The packs of a wrong entry stay used, but nobody knows who has them. */
@@ -257,8 +266,31 @@ function forgetPacks({ given }: Model, participantId: string): void {
   for (const code of codes) given.set(code, NOBODY);
 }
 
+/** Without the slot, which may be withheld, nothing is counted. */
+function countInUrns(model: Model, participant: Participant, by: 1 | -1): void {
+  const levels = participant.slot < 0 ? undefined : countedLevels(participant, model.design);
+  if (levels) model.counts.add(levelIndexes(model, levels), participant.slot, by);
+}
+
+/** What the allocation used up, as far as it is not withheld. */
+function useUp(
+  model: Model,
+  { sections }: PartialEventOf<'ParticipantRandomized'>,
+  participant: Participant,
+): void {
+  const { levels, slot } = participant;
+  const isKnown = model.methodDesign.method === 'list' || (sections.pick && slot >= 0);
+  if (!isKnown) return;
+  const perSlot = sections.pick?.block?.perSlot;
+  methodOf(model.methodDesign).use?.(model, levelIndexes(model, levels), slot, perSlot);
+}
+
 /** All that changes follows from the participant before and after. */
-function change(model: Model, act: ParticipantAct<EventDefinition, Form>, event: PartialEvent): void {
+function changeParticipant(
+  model: Model,
+  act: ParticipantAct<EventDefinition, Form>,
+  event: PartialEvent,
+): void {
   noteEvent(model, event as ParticipantEvent);
   const { design, participants } = model;
   // An event of an act on a participant names one, except for a pack that nobody had.
@@ -271,21 +303,9 @@ function change(model: Model, act: ParticipantAct<EventDefinition, Form>, event:
   if (after.dispensed) model.hasVisits = true;
   handOver(model, before, after);
   model.filled = filledAfter(model.filled, design, before, after);
-  count(model, before, -1);
-  count(model, after, 1);
+  countInUrns(model, before, -1);
+  countInUrns(model, after, 1);
   model.shown?.balance.replace(before, after);
-}
-
-/** A pack that was never the participant's is nobody's, and stays used. */
-function handOver(model: Model, before: Participant, after: Participant): void {
-  const held = heldCodes(before);
-  for (const code of heldCodes(after)) {
-    if (held.includes(code)) continue;
-    model.given.set(code, after.participantId);
-    takePack(model, code);
-  }
-  for (const { code, visit } of after.dispensed ?? [])
-    if (visit === undefined && held.includes(code)) model.given.set(code, NOBODY);
 }
 
 function noteEvent(model: Model, event: ParticipantEvent): void {
@@ -301,6 +321,18 @@ function noteEvent(model: Model, event: ParticipantEvent): void {
   const earlier = byEnrolment.get(randomizedAt);
   if (earlier) earlier.push(event);
   else byEnrolment.set(randomizedAt, [event]);
+}
+
+/** A pack that was never the participant's is nobody's, and stays used. */
+function handOver(model: Model, before: Participant, after: Participant): void {
+  const held = heldCodes(before);
+  for (const code of heldCodes(after)) {
+    if (held.includes(code)) continue;
+    model.given.set(code, after.participantId);
+    takePack(model, code);
+  }
+  for (const { code, visit } of after.dispensed ?? [])
+    if (visit === undefined && held.includes(code)) model.given.set(code, NOBODY);
 }
 
 /** Limits, urns and figures are counted anew, because different ones may apply. */
@@ -321,34 +353,35 @@ function amend(model: Model, { data, revision }: PartialEventOf<'StudyAmended'>)
   recount(model);
 }
 
+/** When treatments took nobody, after a change at an instant. */
+function closingsAfter(at: string) {
+  return (closings: readonly Closing[], change: DesignChange): readonly Closing[] => {
+    switch (change.kind) {
+      case 'arm-closed':
+        return [...closings, { treatment: change.treatment, from: at, to: undefined }];
+      case 'arm-added':
+        return [...closings, { treatment: change.treatment, from: '', to: at }];
+      case 'arm-reopened': {
+        const { treatment } = change;
+        return closings.map((one) =>
+          one.treatment === treatment && one.to === undefined ? { ...one, to: at } : one,
+        );
+      }
+      default:
+        return closings;
+    }
+  };
+}
+
 /** The urns of the design in force, with everybody they count. */
 function recount(model: Model): void {
   const { design, participants, shown } = model;
   model.counts = new Counts(design);
   if (shown) shown.balance = new Balance(design);
   for (const participant of participants.all()) {
-    count(model, participant, 1);
+    countInUrns(model, participant, 1);
     shown?.balance.add(participant);
   }
-}
-
-/** Without the slot, which may be withheld, nothing is counted. */
-function count(model: Model, participant: Participant, by: 1 | -1): void {
-  const levels = participant.slot < 0 ? undefined : countedLevels(participant, model.design);
-  if (levels) model.counts.add(levelIndexes(model, levels), participant.slot, by);
-}
-
-/** What the allocation used up, as far as it is not withheld. */
-function use(
-  model: Model,
-  { sections }: PartialEventOf<'ParticipantRandomized'>,
-  participant: Participant,
-): void {
-  const { levels, slot } = participant;
-  const isKnown = model.methodDesign.method === 'list' || (sections.pick && slot >= 0);
-  if (!isKnown) return;
-  const perSlot = sections.pick?.block?.perSlot;
-  methodOf(model.methodDesign).use?.(model, levelIndexes(model, levels), slot, perSlot);
 }
 
 function recover(model: Model, { at, data, sections }: PartialEventOf<'StudyRecovered'>): void {
@@ -363,25 +396,6 @@ function recover(model: Model, { at, data, sections }: PartialEventOf<'StudyReco
   if (model.importing) model.importing = { ...model.importing, isRecovered: true };
 }
 
-/** The state of a study that decisions depend on: its model, once it is registered. */
-
-export type StudyState = { readonly status: 'unregistered' } | Model;
-
-/** Changes the given state in place, once there is a study. */
-export function evolve(state: StudyState, event: PartialEvent): StudyState {
-  if (event.type === 'StudyRegistered') {
-    if (state.status !== 'unregistered') throw new Error('a study was registered twice');
-    return modelOf(event);
-  }
-  if (state.status === 'unregistered') throw new Error(`${event.type} comes before StudyRegistered`);
-  fold(state, event);
-  return state;
-}
-
-export function fork(state: StudyState): StudyState {
-  return state.status === 'unregistered' ? state : forkOf(state);
-}
-
 /** Folds a record that is not written. @param model is changed, so pass a fork */
 export function afterUnwritten(model: Model, fact: StudyFact, revision: number): Model {
   const actor: Actor = { cli: true, user: '' };
@@ -390,16 +404,7 @@ export function afterUnwritten(model: Model, fact: StudyFact, revision: number):
   return model;
 }
 
-/** The one projection of a study. Whatever shows a study selects from it (views.ts). */
-export const studyState: Projection<StudyState> = {
-  name: 'study-state',
-  stream: 'study',
-  initial: () => ({ status: 'unregistered' }),
-  apply: evolve,
-};
-
-/** What readers select from the model of a study. */
-
+/** What readers select from the model of a study, and what they get of a study that is not registered. */
 function view<T>(select: (model: Model) => T, ofNone: T): View<StudyState, T> {
   return { of: studyState, select: (state) => (state.status === 'unregistered' ? ofNone : select(state)) };
 }
@@ -414,10 +419,10 @@ export const designs = view<readonly Design[]>((model) => model.designs, []);
 
 export const studyConfig = view<RegisteredStudy | undefined>((model) => model.registered, undefined);
 
-const NO_EVENTS: ParticipantEvents = { inOrder: [], byEnrolment: new Map() };
-
 /** Whether it ever declared a visit, or gave out a pack at one. */
 export const hasVisits = view((model) => model.hasVisits, false);
+
+const NO_EVENTS: ParticipantEvents = { inOrder: [], byEnrolment: new Map() };
 
 /** What happened to the participants after their enrolment. */
 export const participantEvents = view((model) => model.shown?.events ?? NO_EVENTS, NO_EVENTS);

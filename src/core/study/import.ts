@@ -1,3 +1,9 @@
+/**
+ * The import of a history from another system, row by row: decides each command of it, and folds what was decided into the
+ * model. Pure, as `decide` is. The rules that need nothing sealed (`beginProblem`, `rowProblem`, `endProblem`) are checked in
+ * a blinded bundle, too.
+ */
+
 import type { StudyFact } from '../../../events/catalogue.ts';
 import type { PartialEventOf } from '../../../events/record.ts';
 import { microsecondsOf } from '../../base/time.ts';
@@ -18,9 +24,51 @@ import type { Decision } from '../write/decider.ts';
 import type { BeginImport, EndImport, ImportCommand, ImportParticipant } from './commands.ts';
 import { forcedAllocation, slotsOf } from './force.ts';
 
-/** The import of a history, as far as it is in the clear: which events may follow which. */
+type ImportFact = Extract<
+  StudyFact,
+  { type: 'HistoryImported' | 'ParticipantImported' | 'HistoryImportEnded' }
+>;
+type ImportDecision = Decision<ImportFact, StudyOutcome>;
 
-type Data<T extends StudyFact['type']> = Extract<StudyFact, { type: T }>['data'];
+export function decideImport(state: Model, command: ImportCommand): ImportDecision {
+  switch (command.type) {
+    case 'begin-import':
+      return decideBegin(state, command);
+    case 'import-participant':
+      return decideRow(state, command);
+    case 'end-import':
+      return decideEnd(state, command);
+  }
+}
+
+function decideBegin(state: Model, command: BeginImport): ImportDecision {
+  const { source, sha256, treatmentMap, generator, bgState, seed, seedKnown, proof, approvals } = command;
+  const data = {
+    ...{ approvals: [...approvals], generator, import: command.import, proof },
+    ...(seedKnown && { seedKnown: true as const }),
+    source,
+  };
+  const sections = {
+    source: { sha256, ...(treatmentMap && { treatmentMap: [...treatmentMap] }) },
+    generator: { bgState, ...(seed !== undefined && { seed: String(seed) }) },
+  };
+  const problem =
+    importProblem(state, 'HistoryImported') ??
+    (isAmendedSince(state, command) ? ({ type: 'amended-meanwhile' } as const) : undefined) ??
+    beginProblem(state, data, command.askedAt) ??
+    generatorProblem(state, command);
+  if (problem) return { outcome: problem };
+  return { fact: { type: 'HistoryImported', data, sections }, outcome: { type: 'import-begun' } };
+}
+
+function importProblem(state: Model, type: ImportFact['type']): StudyOutcome | undefined {
+  const problem = stateProblem(state, type);
+  return problem && state.status !== 'importing' && type !== 'HistoryImported'
+    ? { type: 'not-importing' }
+    : problem;
+}
+
+type DataOf<T extends StudyFact['type']> = Extract<StudyFact, { type: T }>['data'];
 
 /** Why a study with another method takes over no history that could be drawn again. */
 export const ONLY_CSV =
@@ -28,7 +76,7 @@ export const ONLY_CSV =
 
 export function beginProblem(
   { design, participants }: Model,
-  { approvals, generator, proof, seedKnown, source }: Data<'HistoryImported'>,
+  { approvals, generator, proof, seedKnown, source }: DataOf<'HistoryImported'>,
   askedAt?: string,
 ): StudyOutcome | undefined {
   if (!participants.isEmpty()) return { type: 'not-empty' };
@@ -51,77 +99,6 @@ export function beginProblem(
   return undefined;
 }
 
-export function rowProblem(
-  { importing }: Model,
-  { import: id, original, row }: Data<'ParticipantImported'>,
-): StudyOutcome | undefined {
-  if (!importing) return { type: 'not-importing' };
-  if (importing.import !== id) return impossible('import', 'another import is under way');
-  if (importing.taken >= importing.rows || row > importing.rows)
-    return impossible('row', `the source has ${counted(importing.rows, 'row')}`);
-  const instant = microsecondsOf(original.datetime);
-  if (instant === undefined) return impossible('original.datetime', 'it is not an instant');
-  return isAfter({ instant, row }, importing.last)
-    ? undefined
-    : impossible('row', 'rows come in the order of their instants, then of their numbers');
-}
-
-function isAfter({ instant, row }: RowPlace, last: RowPlace | undefined): boolean {
-  return !last || instant > last.instant || (instant === last.instant && row > last.row);
-}
-
-export function endProblem({ importing }: Model, data: Data<'HistoryImportEnded'>): StudyOutcome | undefined {
-  if (!importing) return { type: 'not-importing' };
-  if (importing.import !== data.import) return impossible('import', 'another import is under way');
-  if ('aborted' in data) return undefined;
-  if (data.rows !== importing.rows)
-    return impossible('rows', `the source has ${counted(importing.rows, 'row')}`);
-  if (importing.taken !== importing.rows)
-    return impossible('rows', `${importing.taken} of ${counted(importing.rows, 'row')} are in`);
-  if (importing.redrawn !== importing.toRedraw)
-    return impossible('rows', `${importing.redrawn} rows were drawn again, not ${importing.toRedraw}`);
-  return undefined;
-}
-
-/** Decides the commands of an import. Pure, like decide.ts. */
-
-type ImportFact = Extract<
-  StudyFact,
-  { type: 'HistoryImported' | 'ParticipantImported' | 'HistoryImportEnded' }
->;
-type ImportDecision = Decision<ImportFact, StudyOutcome>;
-
-export function decideImport(state: Model, command: ImportCommand): ImportDecision {
-  switch (command.type) {
-    case 'begin-import':
-      return begin(state, command);
-    case 'import-participant':
-      return take(state, command);
-    case 'end-import':
-      return end(state, command);
-  }
-}
-
-function begin(state: Model, command: BeginImport): ImportDecision {
-  const { source, sha256, treatmentMap, generator, bgState, seed, seedKnown, proof, approvals } = command;
-  const data = {
-    ...{ approvals: [...approvals], generator, import: command.import, proof },
-    ...(seedKnown && { seedKnown: true as const }),
-    source,
-  };
-  const sections = {
-    source: { sha256, ...(treatmentMap && { treatmentMap: [...treatmentMap] }) },
-    generator: { bgState, ...(seed !== undefined && { seed: String(seed) }) },
-  };
-  const problem =
-    importProblem(state, 'HistoryImported') ??
-    (isAmendedSince(state, command) ? ({ type: 'amended-meanwhile' } as const) : undefined) ??
-    beginProblem(state, data, command.askedAt) ??
-    generatorProblem(state, command);
-  if (problem) return { outcome: problem };
-  return { fact: { type: 'HistoryImported', data, sections }, outcome: { type: 'import-begun' } };
-}
-
 function generatorProblem(
   { design }: Model,
   { generator, bgState, seed, treatmentMap = [] }: BeginImport,
@@ -142,7 +119,7 @@ function generatorProblem(
     : impossible('generator', 'a continued generator has no seed of its own');
 }
 
-function take(state: Model, command: ImportParticipant): ImportDecision {
+function decideRow(state: Model, command: ImportParticipant): ImportDecision {
   const { participantId, levels, original, row, treatment, bgState } = command;
   const { design, methodDesign, imported } = state;
   const named = namedLevels(design, levels);
@@ -174,27 +151,12 @@ function take(state: Model, command: ImportParticipant): ImportDecision {
       type: 'ParticipantImported',
       data: { ...(!isRedrawn && { cause: proof.cause }), ...common, redrawn: isRedrawn },
       sections: {
-        allocation: isRedrawn ? { treatment } : allocated(state, treatment, slots),
+        allocation: isRedrawn ? { treatment } : allocationOfRow(state, treatment, slots),
         ...(isRedrawn ? { draw: proof.draw } : isOwn && bgState && { state: { bgState } }),
       },
     },
     outcome: { type: 'imported', participantId },
   };
-}
-
-/** The slot that the file names, or else all slots of the row's arm. Empty if the file names others. */
-function slotsOfRow({ design, imported }: Model, { treatment, slot }: ImportParticipant): readonly number[] {
-  const named = (imported?.treatmentMap ?? []).filter(
-    ({ to, slot: own }) => to === treatment && own !== undefined,
-  );
-  if (named.length === 0) return slotsOf(design, treatment);
-  return named.some((one) => one.slot === slot) && slot !== undefined ? [slot] : [];
-}
-
-/** The allocation of a row that was not drawn again. */
-function allocated(state: Model, treatment: string, [slot, ...others]: readonly number[]) {
-  const isNamed = slot !== undefined && others.length === 0;
-  return isNamed && hasRatio(state.design) ? { treatment, slot } : forcedAllocation(state, treatment);
 }
 
 /** A row that is already in was written by another process that imports the same file. */
@@ -207,7 +169,41 @@ function outOfPlace(
   return { type: 'stale', why: 'a row before it was not written (hint: run the command again)' };
 }
 
-function end(state: Model, { import: id, abortedBecause }: EndImport): ImportDecision {
+export function rowProblem(
+  { importing }: Model,
+  { import: id, original, row }: DataOf<'ParticipantImported'>,
+): StudyOutcome | undefined {
+  if (!importing) return { type: 'not-importing' };
+  if (importing.import !== id) return impossible('import', 'another import is under way');
+  if (importing.taken >= importing.rows || row > importing.rows)
+    return impossible('row', `the source has ${counted(importing.rows, 'row')}`);
+  const instant = microsecondsOf(original.datetime);
+  if (instant === undefined) return impossible('original.datetime', 'it is not an instant');
+  return isInOrder({ instant, row }, importing.last)
+    ? undefined
+    : impossible('row', 'rows come in the order of their instants, then of their numbers');
+}
+
+function isInOrder({ instant, row }: RowPlace, last: RowPlace | undefined): boolean {
+  return !last || instant > last.instant || (instant === last.instant && row > last.row);
+}
+
+/** The slot that the file names, or else all slots of the row's arm. Empty if the file names others. */
+function slotsOfRow({ design, imported }: Model, { treatment, slot }: ImportParticipant): readonly number[] {
+  const named = (imported?.treatmentMap ?? []).filter(
+    ({ to, slot: own }) => to === treatment && own !== undefined,
+  );
+  if (named.length === 0) return slotsOf(design, treatment);
+  return named.some((one) => one.slot === slot) && slot !== undefined ? [slot] : [];
+}
+
+/** The allocation of a row that was not drawn again. */
+function allocationOfRow(state: Model, treatment: string, [slot, ...others]: readonly number[]) {
+  const isNamed = slot !== undefined && others.length === 0;
+  return isNamed && hasRatio(state.design) ? { treatment, slot } : forcedAllocation(state, treatment);
+}
+
+function decideEnd(state: Model, { import: id, abortedBecause }: EndImport): ImportDecision {
   const { importing, imported } = state;
   const data =
     abortedBecause === undefined
@@ -224,15 +220,23 @@ function end(state: Model, { import: id, abortedBecause }: EndImport): ImportDec
   return { fact: { type: 'HistoryImportEnded', data, sections: {} }, outcome };
 }
 
-function importProblem(state: Model, type: ImportFact['type']): StudyOutcome | undefined {
-  const problem = stateProblem(state, type);
-  return problem && state.status !== 'importing' && type !== 'HistoryImported'
-    ? { type: 'not-importing' }
-    : problem;
+export function endProblem(
+  { importing }: Model,
+  data: DataOf<'HistoryImportEnded'>,
+): StudyOutcome | undefined {
+  if (!importing) return { type: 'not-importing' };
+  if (importing.import !== data.import) return impossible('import', 'another import is under way');
+  if ('aborted' in data) return undefined;
+  if (data.rows !== importing.rows)
+    return impossible('rows', `the source has ${counted(importing.rows, 'row')}`);
+  if (importing.taken !== importing.rows)
+    return impossible('rows', `${importing.taken} of ${counted(importing.rows, 'row')} are in`);
+  if (importing.redrawn !== importing.toRedraw)
+    return impossible('rows', `${importing.redrawn} rows were drawn again, not ${importing.toRedraw}`);
+  return undefined;
 }
 
-/** What the events of an import change in the model. */
-
+/** Folds the beginning of an import: until it ends, the study takes only the rows of the source. */
 export function beginImport(model: Model, { at, data, sections }: PartialEventOf<'HistoryImported'>): void {
   const { registered, status } = model;
   const { import: id, proof, source } = data;
@@ -264,7 +268,7 @@ export function beginImport(model: Model, { at, data, sections }: PartialEventOf
   };
 }
 
-/** Keeps what the next row may have been drawn from. @param bgStateAfter of the row's participant */
+/** Folds a row, and keeps what the next one may have been drawn from. @param bgStateAfter of the row's participant */
 export function takeRow(
   model: Model,
   { data }: PartialEventOf<'ParticipantImported'>,
@@ -290,8 +294,8 @@ export function takeRow(
 }
 
 /**
- * The first new draw starts from the state that the import says, unless the generator has begun anew since. Nothing is left of
- * an import that was given up, except its records.
+ * Folds the end of an import. The first new draw starts from the state that the import says, unless the generator has begun
+ * anew since. Nothing is left of an import that was given up, except its records.
  */
 export function endImport(model: Model, { data }: PartialEventOf<'HistoryImportEnded'>): void {
   const { design, importing, imported, participants, registered, shown, status } = model;

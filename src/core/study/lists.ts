@@ -1,3 +1,8 @@
+/**
+ * Lists of allocations that were made elsewhere, which a study with the method `list` follows: registers their entries,
+ * passes over those that are used already, and folds both into the model. The deciders are pure, as `decide` is.
+ */
+
 import type { StudyFact } from '../../../events/catalogue.ts';
 import { canonicalJson, type PartialEventOf } from '../../../events/record.ts';
 import { counted } from '../../base/wording.ts';
@@ -9,41 +14,6 @@ import { firstOf, impossible, type StudyOutcome, stale } from '../model/outcomes
 import { MAX_ENTRIES, MAX_ENTRY_BYTES } from '../model/packs.ts';
 import type { Decision } from '../write/decider.ts';
 import type { RegisterList, SkipEntries } from './commands.ts';
-
-/** What the events of lists change in the model. */
-
-/** The name of the stratum with these levels, in the order of its factors; undefined if the study has no such stratum. */
-export function stratumNamed(
-  { levelIndexes, methodDesign }: Pick<Model, 'levelIndexes' | 'methodDesign'>,
-  levels: readonly string[] = [],
-): string | undefined {
-  if (methodDesign.method !== 'list' || levels.length !== methodDesign.by.length) return undefined;
-  const indexes = methodDesign.by.map((factor, i) => levelIndexes[factor]?.get(levels[i] ?? ''));
-  return indexes.includes(undefined) ? undefined : indexes.join();
-}
-
-export function addEntries(model: Model, { data, sections }: PartialEventOf<'ListRegistered'>): void {
-  const { list } = sections;
-  if (!list) {
-    model.entries.addWithheld(data.count);
-    return;
-  }
-  const { slots } = model.design;
-  model.entries.add(
-    list.file,
-    list.entries.map(({ levels, treatment }) => [
-      stratumNamed(model, levels) ?? '',
-      slots.indexOf(treatment),
-    ]),
-  );
-}
-
-export function skipEntriesFoldLists(model: Model, { data }: PartialEventOf<'EntriesSkipped'>): void {
-  model.entries.isSkipOwed = false;
-  for (const { count, levels } of data.skipped) model.entries.use(stratumNamed(model, levels) ?? '', count);
-}
-
-/** Lists of allocations that were made elsewhere: registers their entries, and passes over those that are used already. */
 
 type FactOf<T extends StudyFact['type']> = Extract<StudyFact, { type: T }>;
 type DecisionOf<T extends StudyFact['type']> = Decision<FactOf<T>, StudyOutcome>;
@@ -107,6 +77,16 @@ function contentsProblem(
   return undefined;
 }
 
+/** The name of the stratum with these levels, in the order of its factors; undefined if the study has no such stratum. */
+export function stratumNamed(
+  { levelIndexes, methodDesign }: Pick<Model, 'levelIndexes' | 'methodDesign'>,
+  levels: readonly string[] = [],
+): string | undefined {
+  if (methodDesign.method !== 'list' || levels.length !== methodDesign.by.length) return undefined;
+  const indexes = methodDesign.by.map((factor, i) => levelIndexes[factor]?.get(levels[i] ?? ''));
+  return indexes.includes(undefined) ? undefined : indexes.join();
+}
+
 export function skipEntries(state: Model, { reason, skipped }: SkipEntries): DecisionOf<'EntriesSkipped'> {
   const type = 'EntriesSkipped';
   const data = { reason, skipped: skipped.map(withLevels) };
@@ -140,4 +120,27 @@ export function skipProblem(
   return all > left
     ? impossible('skipped', `the lists have ${counted(left, 'entry', 'entries')} left in all`)
     : undefined;
+}
+
+/** Folds a list into the model. */
+export function addEntries(model: Model, { data, sections }: PartialEventOf<'ListRegistered'>): void {
+  const { list } = sections;
+  if (!list) {
+    model.entries.addWithheld(data.count);
+    return;
+  }
+  const { slots } = model.design;
+  model.entries.add(
+    list.file,
+    list.entries.map(({ levels, treatment }) => [
+      stratumNamed(model, levels) ?? '',
+      slots.indexOf(treatment),
+    ]),
+  );
+}
+
+/** Folds entries that are passed over into the model: they count as used. */
+export function useSkippedEntries(model: Model, { data }: PartialEventOf<'EntriesSkipped'>): void {
+  model.entries.isSkipOwed = false;
+  for (const { count, levels } of data.skipped) model.entries.use(stratumNamed(model, levels) ?? '', count);
 }
