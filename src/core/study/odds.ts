@@ -1,3 +1,8 @@
+/**
+ * What an amendment does to the next draws: each arm's probability before and after, by the level whose urn is drawn from.
+ * Only of studies with urns.
+ */
+
 import type { DesignChange, History } from '../../../events/study.ts';
 import { probabilities } from '../methods/draw.ts';
 import { balls, rowSeen } from '../methods/urn.ts';
@@ -7,7 +12,11 @@ import { amendmentOf, defaultHistory } from './amendments.ts';
 import type { Amend } from './commands.ts';
 import { afterUnwritten, fork } from './fold.ts';
 
-/** The urn from which the next participant of each level would be drawn, and its odds. */
+export interface Odds {
+  readonly before: readonly LevelOdds[];
+  /** The history that was asked for comes first. */
+  readonly after: readonly { readonly history: History; readonly levels: readonly LevelOdds[] }[];
+}
 
 /** The urn of an open level. */
 export interface LevelOdds {
@@ -17,40 +26,6 @@ export interface LevelOdds {
   readonly level: string;
   /** For each open treatment, in order. */
   readonly odds: readonly { readonly treatment: string; readonly probability: number }[];
-}
-
-/**
- * Each arm's probability if the urn of this level is the one that is drawn from: the arm's share of the balls, over all of
- * its slots. Empty if the study has no urns.
- */
-function nextDraw({ design, methodDesign, counts }: State): LevelOdds[] {
-  if (methodDesign.method !== 'urn') return [];
-  const open = openTreatments(design);
-  return design.factors.flatMap(({ name, levels, closed, isRetired }, factor) =>
-    levels.flatMap((level, place) => {
-      if (isRetired || closed.includes(level)) return [];
-      const shares = probabilities(balls(methodDesign, rowSeen(methodDesign, counts, factor, place)));
-      const odds = open.map((treatment) => ({
-        treatment,
-        probability: sum(shares.filter((_, slot) => methodDesign.slots[slot] === treatment)),
-      }));
-      return [{ place: { factor, level: place }, factor: name, level, odds }];
-    }),
-  );
-}
-
-type State = Pick<Model, 'design' | 'methodDesign' | 'counts'>;
-
-function sum(numbers: readonly number[]): number {
-  return numbers.reduce((total, number) => total + number, 0);
-}
-
-/** What an amendment does to the next draws: each arm's probability before and after, by level. */
-
-export interface Odds {
-  readonly before: readonly LevelOdds[];
-  /** The history that was asked for comes first. */
-  readonly after: readonly { readonly history: History; readonly levels: readonly LevelOdds[] }[];
 }
 
 /**
@@ -64,14 +39,14 @@ export function oddsOf(state: Model, command: Amend, revision: number): Odds | u
   if (asked === undefined || design.method.name !== 'urn' || !changesOdds(command, asked)) return undefined;
   const histories = isOpenQuestion(command) ? ([asked, 'keep'] as const) : [asked];
   return {
-    before: nextDraw(state),
+    before: nextDrawOdds(state),
     after: histories.map((history) => {
       const fact = {
         type: 'StudyAmended',
         data: amendmentOf({ ...command, history }, design),
         sections: {},
       } as const;
-      return { history, levels: nextDraw(afterUnwritten(fork(state) as Model, fact, revision)) };
+      return { history, levels: nextDrawOdds(afterUnwritten(fork(state) as Model, fact, revision)) };
     }),
   };
 }
@@ -94,4 +69,30 @@ function changesOdds({ changes }: Amend, history: History): boolean {
 function isOpenQuestion({ history, changes }: Amend): boolean {
   const has = (wanted: DesignChange['kind']) => changes.some(({ kind }) => kind === wanted);
   return history === undefined && has('arm-added') && !has('ratio');
+}
+
+type DrawState = Pick<Model, 'design' | 'methodDesign' | 'counts'>;
+
+/**
+ * Each arm's probability if the urn of this level is the one that is drawn from: the arm's share of the balls, over all of
+ * its slots. Empty if the study has no urns.
+ */
+function nextDrawOdds({ design, methodDesign, counts }: DrawState): LevelOdds[] {
+  if (methodDesign.method !== 'urn') return [];
+  const open = openTreatments(design);
+  return design.factors.flatMap(({ name, levels, closed, isRetired }, factor) =>
+    levels.flatMap((level, place) => {
+      if (isRetired || closed.includes(level)) return [];
+      const shares = probabilities(balls(methodDesign, rowSeen(methodDesign, counts, factor, place)));
+      const odds = open.map((treatment) => ({
+        treatment,
+        probability: sum(shares.filter((_, slot) => methodDesign.slots[slot] === treatment)),
+      }));
+      return [{ place: { factor, level: place }, factor: name, level, odds }];
+    }),
+  );
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, number) => total + number, 0);
 }

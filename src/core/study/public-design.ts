@@ -1,12 +1,16 @@
+/**
+ * Design and method of a study as everybody may know them, with the defaults written out: what `GET /study_config`,
+ * `GET /study_design` and `urn studies show --json` show. The parameters of the method, which nobody at a site may know, are
+ * apart, at the end.
+ */
+
 import { z } from 'zod';
 import { Protocol } from '../../../events/define.ts';
 import { ALGORITHMS, ImbalanceMeasure, type MethodParameters } from '../../../events/study.ts';
 import { type Design, type Factor, hasRatio, ratioOf } from '../model/design.ts';
 import { currentLevels, headCount, type Participant } from '../model/participants.ts';
 
-/** What everybody may know of a study's method, as `GET /study_config`, `GET /study_design` and the command line show it. */
-
-/** Of a study with urns. */
+/** The method of a study with urns. */
 export const URN_IN_FORCE = {
   D: ImbalanceMeasure.optional().meta({
     description:
@@ -17,7 +21,7 @@ export const URN_IN_FORCE = {
   beta: z.int().optional().meta({ description: 'Balls added for every other treatment' }),
 };
 
-/** Of a study with another method. */
+/** The method of another study. */
 export const METHOD_IN_FORCE = {
   method: z.enum(Object.keys(ALGORITHMS)).optional().meta({
     description: 'The method of allocation; absent: the urn',
@@ -26,49 +30,6 @@ export const METHOD_IN_FORCE = {
     description: 'The factors whose levels make a stratum; absent with a method without strata',
   }),
 };
-
-export function methodInForce({ method }: Pick<Design, 'method'>) {
-  if (method.name !== 'urn') return { method: method.name, ...('by' in method && { by: method.by }) };
-  const { D, w, alpha, beta } = method;
-  return { D, w, alpha, beta };
-}
-
-/** What nobody at a site may know, under its names in the studies file. */
-export const MethodParametersResult = z.strictObject({
-  sizes: z.array(z.int()).optional(),
-  p: z.number().optional(),
-  measure: z.enum(['range', 'variance']).optional(),
-  weights: z.map(z.string(), z.int()).optional(),
-});
-
-/** Sizes are those of the arms that are open. Undefined for a method without parameters. */
-export function methodParameters(
-  { slots, closedTreatments, factors }: Design,
-  { blocks, minimization }: MethodParameters,
-): z.infer<typeof MethodParametersResult> | undefined {
-  if (blocks) {
-    const open = slots.filter((slot) => !closedTreatments.includes(slot));
-    return { sizes: blocks.perSlot.map((places) => places * open.length) };
-  }
-  if (!minimization) return undefined;
-  const { measure, pThousandths, weights } = minimization;
-  return {
-    ...{ p: pThousandths / 1000, measure },
-    ...(weights && { weights: new Map(factors.map(({ name }, i) => [name, weights[i] ?? 1])) }),
-  };
-}
-
-/** The design in force with its defaults written out, as `GET /study_design` and `urn studies show --json` show it. */
-
-export const LimitInForce = z.strictObject({
-  factor: z.string().optional().meta({ description: 'Absent for the limit of the whole study' }),
-  level: z.string().optional(),
-  max: z.int(),
-  enrolled: z.int().optional().meta({
-    description: 'How many fill a place. Absent for a key that is limited to some levels',
-  }),
-});
-export type LimitInForce = z.infer<typeof LimitInForce>;
 
 export const DesignInForce = z.strictObject({
   treatments: z.array(z.string()),
@@ -114,40 +75,6 @@ export const DesignInForce = z.strictObject({
 });
 export type DesignInForce = z.infer<typeof DesignInForce>;
 
-/** @param all participants; undefined if the key may not know how many there are */
-export function limitsInForce(
-  { limits: { total, levels = [] } = {}, factors }: Design,
-  all: readonly Participant[] | undefined,
-): LimitInForce[] {
-  const among = (some: readonly Participant[]) => ({ enrolled: headCount(some).filled });
-  const withLevel = (factor: string, level: string) => {
-    const index = factors.findIndex(({ name }) => name === factor);
-    return all && among(all.filter((one) => currentLevels(one)[index] === level));
-  };
-  return [
-    ...(total === undefined ? [] : [{ max: total, ...(all && among(all)) }]),
-    ...levels.map(({ factor, level, max }) => ({ factor, level, max, ...withLevel(factor, level) })),
-  ];
-}
-
-function factorInForce({
-  name,
-  levels,
-  closed,
-  earlierNames,
-  isRetired,
-}: Factor): DesignInForce['factors'][number] {
-  return {
-    name,
-    retired: isRetired,
-    levels: levels.map((level) => ({
-      name: level,
-      earlier_names: earlierNames.filter(({ now }) => now === level).map((earlier) => earlier.name),
-      closed: closed.includes(level),
-    })),
-  };
-}
-
 export function designInForce(inForce: Design): DesignInForce {
   const { treatments, closedTreatments, stoppedTreatments, epoch, visits } = inForce;
   const { amendment, idPattern, target, blinding, protocol } = inForce;
@@ -168,5 +95,80 @@ export function designInForce(inForce: Design): DesignInForce {
     },
     ...(protocol && { protocol }),
     ...(visits.length > 0 && { visits: [...visits] }),
+  };
+}
+
+export function methodInForce({ method }: Pick<Design, 'method'>) {
+  if (method.name !== 'urn') return { method: method.name, ...('by' in method && { by: method.by }) };
+  const { D, w, alpha, beta } = method;
+  return { D, w, alpha, beta };
+}
+
+function factorInForce({
+  name,
+  levels,
+  closed,
+  earlierNames,
+  isRetired,
+}: Factor): DesignInForce['factors'][number] {
+  return {
+    name,
+    retired: isRetired,
+    levels: levels.map((level) => ({
+      name: level,
+      earlier_names: earlierNames.filter(({ now }) => now === level).map((earlier) => earlier.name),
+      closed: closed.includes(level),
+    })),
+  };
+}
+
+export const LimitInForce = z.strictObject({
+  factor: z.string().optional().meta({ description: 'Absent for the limit of the whole study' }),
+  level: z.string().optional(),
+  max: z.int(),
+  enrolled: z.int().optional().meta({
+    description: 'How many fill a place. Absent for a key that is limited to some levels',
+  }),
+});
+export type LimitInForce = z.infer<typeof LimitInForce>;
+
+/** @param all participants; undefined if the key may not know how many there are */
+export function limitsInForce(
+  { limits: { total, levels = [] } = {}, factors }: Design,
+  all: readonly Participant[] | undefined,
+): LimitInForce[] {
+  const among = (some: readonly Participant[]) => ({ enrolled: headCount(some).filled });
+  const withLevel = (factor: string, level: string) => {
+    const index = factors.findIndex(({ name }) => name === factor);
+    return all && among(all.filter((one) => currentLevels(one)[index] === level));
+  };
+  return [
+    ...(total === undefined ? [] : [{ max: total, ...(all && among(all)) }]),
+    ...levels.map(({ factor, level, max }) => ({ factor, level, max, ...withLevel(factor, level) })),
+  ];
+}
+
+/** What nobody at a site may know, under its names in the studies file. */
+export const MethodParametersResult = z.strictObject({
+  sizes: z.array(z.int()).optional(),
+  p: z.number().optional(),
+  measure: z.enum(['range', 'variance']).optional(),
+  weights: z.map(z.string(), z.int()).optional(),
+});
+
+/** Sizes are those of the arms that are open. Undefined for a method without parameters. */
+export function methodParameters(
+  { slots, closedTreatments, factors }: Design,
+  { blocks, minimization }: MethodParameters,
+): z.infer<typeof MethodParametersResult> | undefined {
+  if (blocks) {
+    const open = slots.filter((slot) => !closedTreatments.includes(slot));
+    return { sizes: blocks.perSlot.map((places) => places * open.length) };
+  }
+  if (!minimization) return undefined;
+  const { measure, pThousandths, weights } = minimization;
+  return {
+    ...{ p: pThousandths / 1000, measure },
+    ...(weights && { weights: new Map(factors.map(({ name }, i) => [name, weights[i] ?? 1])) }),
   };
 }

@@ -1,10 +1,14 @@
+/**
+ * What happened in a study, counted once for everything that reports it: who was unblinded, what became of its packs, how many
+ * entries of its lists are left. Nothing here says anything about arms.
+ */
+
 import type { RevealCategory, UnblindingWay } from '../../../events/unblinding.ts';
 import type { ActName } from '../acts/acts.ts';
 import { isUnblinding, type ParticipantEvents, type UnblindingEvent } from '../model/participants.ts';
 import type { StudyState } from './fold.ts';
 
-/** Who was unblinded, by the service or without it, in the order of the records. It holds no arm. */
-
+/** Who was unblinded, by the service or without it. */
 export interface CodeBreak {
   readonly revision: number;
   /** When it was recorded. */
@@ -41,26 +45,6 @@ export function codeBreaksIn({ inOrder }: ParticipantEvents): CodeBreak[] {
   return inOrder.filter(isUnblinding).map(codeBreakOf);
 }
 
-/** How many codes were broken, by category, and how often an unblinding outside the service was reported. No arms. */
-export function codeBreakNumbers(breaks: readonly CodeBreak[]) {
-  const revealed: Record<string, number> = {};
-  let unblindingReported = 0;
-  for (const { how } of breaks)
-    if (how.type === 'reported') unblindingReported++;
-    else revealed[how.category] = (revealed[how.category] ?? 0) + 1;
-  return {
-    ...(Object.keys(revealed).length > 0 && { revealed }),
-    ...(unblindingReported > 0 && { unblindingReported }),
-  };
-}
-
-/** A summary in words: how many there are in all, and by category or cause. */
-export function describeNumbers(numbers: Readonly<Record<string, number>>): string {
-  const counts = Object.entries(numbers);
-  const total = counts.reduce((sum, [, count]) => sum + count, 0);
-  return `${total}: ${counts.map(([category, count]) => `${count} ${category}`).join(', ')}`;
-}
-
 function codeBreakOf(event: UnblindingEvent): CodeBreak {
   const { revision, at, actor } = event;
   const { grounds } = event.sections;
@@ -94,8 +78,27 @@ function codeBreakOf(event: UnblindingEvent): CodeBreak {
   };
 }
 
-/** How many packs a study has, and what became of them. */
+/** How many codes were broken, by category, and how often an unblinding outside the service was reported. */
+export function codeBreakNumbers(breaks: readonly CodeBreak[]) {
+  const revealed: Record<string, number> = {};
+  let unblindingReported = 0;
+  for (const { how } of breaks)
+    if (how.type === 'reported') unblindingReported++;
+    else revealed[how.category] = (revealed[how.category] ?? 0) + 1;
+  return {
+    ...(Object.keys(revealed).length > 0 && { revealed }),
+    ...(unblindingReported > 0 && { unblindingReported }),
+  };
+}
 
+/** A summary in words: how many there are in all, and by category or cause. */
+export function describeNumbers(numbers: Readonly<Record<string, number>>): string {
+  const counts = Object.entries(numbers);
+  const total = counts.reduce((sum, [, count]) => sum + count, 0);
+  return `${total}: ${counts.map(([category, count]) => `${count} ${category}`).join(', ')}`;
+}
+
+/** How many packs a study has, and what became of them. */
 export interface PackNumbers {
   readonly registered: number;
   /** Including those that were replaced since. */
@@ -107,7 +110,7 @@ export interface PackNumbers {
   readonly corrected?: number;
 }
 
-/** Says nothing about arms. Undefined in a study without packs. */
+/** Undefined in a study without packs. */
 export function packNumbers(state: StudyState, { inOrder }: ParticipantEvents): PackNumbers | undefined {
   if (state.status === 'unregistered' || state.packs.isEmpty()) return undefined;
   const { packs, given, withdrawn } = state;
@@ -122,9 +125,7 @@ export function packNumbers(state: StudyState, { inOrder }: ParticipantEvents): 
   };
 }
 
-/** How many entries the lists of a study have. */
-
-/** Without those that an amendment voided. */
+/** How many entries the lists of a study have, without those that an amendment voided. */
 export interface EntryNumbers {
   readonly lists: number;
   /** By participants, or skipped. */
@@ -134,7 +135,7 @@ export interface EntryNumbers {
   readonly skipOwed: boolean;
 }
 
-/** Says nothing about arms or strata. Undefined in a study that follows no list. */
+/** No strata either. Undefined in a study that follows no list. */
 export function entryNumbers(state: StudyState): EntryNumbers | undefined {
   if (state.status === 'unregistered' || state.methodDesign.method !== 'list') return undefined;
   const { entries } = state;
