@@ -5,7 +5,7 @@ import { methodOf } from '../core/model/method-of.ts';
 import type { Model } from '../core/model/model.ts';
 import { type HeadCount, headCount } from '../core/model/participants.ts';
 import { participants, studyState } from '../core/study/fold.ts';
-import type { Standing, Study } from '../core/study/studies.ts';
+import type { Recruitment, Study } from '../core/study/studies.ts';
 import type { LogHooks, OpenLog } from '../service/open/open-log.ts';
 import { placeOf } from '../service/open/store-location.ts';
 import { recordPendingReveals, withLog } from './open-log.ts';
@@ -25,7 +25,7 @@ export function summary(
   return {
     name: configuration.name,
     mode: configuration.mode,
-    ...log.studies.standing(study.stream),
+    ...log.studies.recruitment(study.stream),
     participants: heads.enrolled,
     filled: heads.filled,
     target: study.design.target,
@@ -85,7 +85,7 @@ export async function suspendAsServed(log: OpenLog, studiesFile: string | undefi
 }
 
 /** Why a study takes no participants, in one line; undefined if it is open. */
-export function whyClosed({ state, reason, since }: Standing): string | undefined {
+export function whyClosed({ state, reason, since }: Recruitment): string | undefined {
   if (state === 'open') return undefined;
   return [since === undefined ? state : `${state} since ${since}`, reason].join(': ');
 }

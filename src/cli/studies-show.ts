@@ -27,7 +27,7 @@ import {
   limitsInForce,
   methodParameters,
 } from '../core/study/public-design.ts';
-import { type Study, standingInLog } from '../core/study/studies.ts';
+import { recruitmentInLog, type Study } from '../core/study/studies.ts';
 import {
   type CodeBreak,
   codeBreakNumbers,
@@ -259,11 +259,13 @@ async function show(name: string, options: ShowOptions): Promise<void> {
     const { study, counts } = shown;
     if (!counts) throw unknownStudy(name);
     await recordDisclosure(log, { what: 'balance', study: name, toRevision: study.revision });
-    const standing = moment ? standingInLog(study.registered.halt) : log.studies.standing(study.stream);
+    const recruitment = moment
+      ? recruitmentInLog(study.registered.halt)
+      : log.studies.recruitment(study.stream);
     const view: View = {
       ...shown,
       counts,
-      overview: { ...summary(log, study, shown.heads), ...standing },
+      overview: { ...summary(log, study, shown.heads), ...recruitment },
       lastRevision: moment && now.revision,
       verifierKey: log.identity.signingKey.publicKey,
       firstCheckpoint: log.ledger.maySign(study.stream)

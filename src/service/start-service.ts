@@ -80,7 +80,7 @@ export async function startService(
   const relay = new ServiceRelay(settings.relay, logger);
   const metrics = makeMetrics({
     lagSeconds: () => log.runner.lagSeconds(),
-    studies: () => countStates(log.studies.standings().values()),
+    studies: () => countStates(log.studies.recruitments().values()),
   });
   const log = await openLog(settings, actor, {
     ...metrics.writerHooks,

@@ -1,3 +1,9 @@
+/**
+ * The studies of the running service: finds them by name, tells whether each recruits, tries commands out and submits them.
+ * It holds the one writer of each study. What the design alone refuses is decided before (`performAct`); the rest is the
+ * decider's.
+ */
+
 import { randomBytes } from 'node:crypto';
 import { v5 } from 'uuid';
 import type { StudyFact } from '../../../events/catalogue.ts';
@@ -18,75 +24,6 @@ import type { StudyCommand } from './commands.ts';
 import { studyDecider, type TriableCommand, tryOut } from './decide.ts';
 import { design, designs, type StudyState, studyConfig, studyState } from './fold.ts';
 
-/**
- * Whether a study takes participants in this process, and why not. Commands, readiness and metrics all use this answer.
- */
-
-/** Each study is in exactly one of these states. */
-export const STANDINGS = [
-  'open',
-  'paused', // by a StudyPaused in the log
-  'closed', // by a StudyClosed in the log
-  'importing', // a history is coming in, by a HistoryImported in the log
-  'suspended', // in this process: the studies file differs from the design in force, or the signing key is missing
-  'rolled-back', // the log does not extend what it has signed, or the study is waiting for its recovery
-  'moved', // the log continues in another store
-  'halted', // the stream cannot be read completely
-  'endangered', // the store may remove records of the stream
-] as const;
-
-export interface Standing {
-  readonly state: (typeof STANDINGS)[number];
-  /** Why it takes no participants. */
-  readonly reason: string | undefined;
-  /** Since when, if the log says so. In the format of `at`. */
-  readonly since: string | undefined;
-}
-
-const STATE_OF: Readonly<Record<DomainErrorCode, Standing['state']>> = {
-  'rolled-back': 'rolled-back',
-  moved: 'moved',
-  halted: 'halted',
-  endangered: 'endangered',
-  // The log has not been compared with what it signed last, or cannot be signed.
-  identity: 'suspended',
-  unavailable: 'suspended',
-  overloaded: 'suspended',
-};
-
-/**
- * @param refusal why nothing may be written to the stream
- * @param suspension why this process has suspended the study
- */
-function standingOf(
-  runner: LogParts['runner'],
-  stream: string,
-  refusal: DomainError | undefined,
-  suspension: string | undefined,
-): Standing {
-  const halted = runner.halted(stream);
-  if (refusal?.code === 'halted' && halted)
-    return { state: 'halted', reason: halted.message, since: undefined };
-  if (refusal) {
-    const state = STATE_OF[refusal.code];
-    const since = state === 'moved' ? runner.lastAt(LOG_STREAM) : undefined;
-    return { state, reason: refusal.message, since };
-  }
-  const standing = standingInLog(runner.state(studyConfig, stream)?.halt);
-  // As in the decider: a pause or a closing takes precedence over a suspension.
-  if (standing.state !== 'open' || suspension === undefined) return standing;
-  return { state: 'suspended', reason: suspension, since: undefined };
-}
-
-/** A study's state according to the log alone. */
-export function standingInLog(halt: RegisteredStudy['halt']): Standing {
-  return halt
-    ? { state: halt.state, reason: halt.reason, since: halt.at }
-    : { state: 'open', reason: undefined, since: undefined };
-}
-
-/** The studies of the running service: finds them by name and holds the one writer of each. */
-
 export interface Study {
   readonly stream: string;
   readonly registered: RegisteredStudy;
@@ -96,10 +33,10 @@ export interface Study {
   readonly revision: number;
 }
 
-const DIFFERS =
-  'the studies file differs from the design in force (hint: urn studies check shows the differences)';
-
 type StudyWriter = Writer<StudyState, StudyCommand, StudyFact, StudyOutcome>;
+
+const FILE_DIFFERS =
+  'the studies file differs from the design in force (hint: urn studies check shows the differences)';
 
 export class Studies {
   readonly #parts: LogParts;
@@ -140,32 +77,23 @@ export class Studies {
       .flatMap((stream) => (stream.startsWith('study-') ? (this.#at(stream) ?? []) : []));
   }
 
-  /**
-   * Registers a study unless it is already in the log. Without a seed, draws one of 128 bits.
-   * @throws DomainError as `submit`
-   */
-  async register(
-    configuration: StudyConfiguration,
-    seed: bigint | undefined,
-    actor: Actor,
-    parameters: MethodParameters = {},
-  ): Promise<StudyOutcome['type']> {
-    const stream = this.streamOf(configuration.name);
-    const command = {
-      type: 'register',
-      studyId: stream.slice('study-'.length),
-      configuration,
-      parameters,
-      seed: seed ?? drawnSeed(),
-      seedSource: seed === undefined ? 'drawn' : 'configured',
-    } as const;
-    const { outcome } = await this.submit(stream, command, actor);
-    return outcome.type;
-  }
-
   /** Every design that the study has had, in order. The last one is in force. */
   designs(stream: string): readonly Design[] {
     return this.#parts.runner.state(designs, stream);
+  }
+
+  /** Whether the study takes participants in this process. */
+  recruitment(stream: string): Recruitment {
+    const { gate, runner } = this.#parts;
+    const refusal = gate.refusal(stream, 'write') ?? this.#awaitsRecovery(stream);
+    const suspension = this.isSuspended(stream) ? FILE_DIFFERS : undefined;
+    return recruitmentOf(runner, stream, refusal, suspension);
+  }
+
+  /** By stream, for all studies in the log, including those that cannot be read. */
+  recruitments(): Map<string, Recruitment> {
+    const streams = this.#parts.runner.streams().filter((stream) => stream.startsWith('study-'));
+    return new Map(streams.map((stream) => [stream, this.recruitment(stream)]));
   }
 
   /**
@@ -178,20 +106,6 @@ export class Studies {
 
   isSuspended(stream: string): boolean {
     return this.#differs.get(stream)?.() ?? false;
-  }
-
-  /** Whether the study takes participants in this process. */
-  standing(stream: string): Standing {
-    const { gate, runner } = this.#parts;
-    const refusal = gate.refusal(stream, 'write') ?? this.#awaitsRecovery(stream);
-    const suspension = this.isSuspended(stream) ? DIFFERS : undefined;
-    return standingOf(runner, stream, refusal, suspension);
-  }
-
-  /** By stream, for all studies in the log, including those that cannot be read. */
-  standings(): Map<string, Standing> {
-    const streams = this.#parts.runner.streams().filter((stream) => stream.startsWith('study-'));
-    return new Map(streams.map((stream) => [stream, this.standing(stream)]));
   }
 
   /** @throws DomainError `overloaded`, `unavailable`, and the refusals of the write gate */
@@ -222,6 +136,29 @@ export class Studies {
   }
 
   /**
+   * Registers a study unless it is already in the log. Without a seed, draws one of 128 bits.
+   * @throws DomainError as `submit`
+   */
+  async register(
+    configuration: StudyConfiguration,
+    seed: bigint | undefined,
+    actor: Actor,
+    parameters: MethodParameters = {},
+  ): Promise<StudyOutcome['type']> {
+    const stream = this.streamOf(configuration.name);
+    const command = {
+      type: 'register',
+      studyId: stream.slice('study-'.length),
+      configuration,
+      parameters,
+      seed: seed ?? drawnSeed(),
+      seedSource: seed === undefined ? 'drawn' : 'configured',
+    } as const;
+    const { outcome } = await this.submit(stream, command, actor);
+    return outcome.type;
+  }
+
+  /**
    * Restarts the generator of every study that a recovery of the log names, unless that has been done. Until then, the
    * study takes no participants.
    * @returns the names of the studies
@@ -246,6 +183,27 @@ export class Studies {
       renewed.push(registered.configuration.name);
     }
     return renewed;
+  }
+
+  async drain(): Promise<void> {
+    await Promise.all([...this.#writers.values()].map((writer) => writer.drain()));
+  }
+
+  #at(stream: string): Study | undefined {
+    const { runner } = this.#parts;
+    const registered = runner.state(studyConfig, stream);
+    const inForce = runner.state(design, stream);
+    if (!registered || !inForce) return undefined;
+    return { stream, registered, design: inForce, revision: runner.revision(stream) };
+  }
+
+  #writer(stream: string): StudyWriter {
+    const existing = this.#writers.get(stream);
+    if (existing) return existing;
+    const folded = foldedStream(this.#parts, studyState, stream);
+    const writer: StudyWriter = new Writer({ ...this.#parts, stream, decider: studyDecider, folded });
+    this.#writers.set(stream, writer);
+    return writer;
   }
 
   /** @throws DomainError `unavailable` */
@@ -279,27 +237,6 @@ export class Studies {
     const done = state.status === 'unregistered' ? 0 : state.recovery;
     return last && done < last.recovery ? last : undefined;
   }
-
-  async drain(): Promise<void> {
-    await Promise.all([...this.#writers.values()].map((writer) => writer.drain()));
-  }
-
-  #at(stream: string): Study | undefined {
-    const { runner } = this.#parts;
-    const registered = runner.state(studyConfig, stream);
-    const inForce = runner.state(design, stream);
-    if (!registered || !inForce) return undefined;
-    return { stream, registered, design: inForce, revision: runner.revision(stream) };
-  }
-
-  #writer(stream: string): StudyWriter {
-    const existing = this.#writers.get(stream);
-    if (existing) return existing;
-    const folded = foldedStream(this.#parts, studyState, stream);
-    const writer: StudyWriter = new Writer({ ...this.#parts, stream, decider: studyDecider, folded });
-    this.#writers.set(stream, writer);
-    return writer;
-  }
 }
 
 /** 128 bits from the operating system. */
@@ -307,7 +244,71 @@ export function drawnSeed(): bigint {
   return BigInt(`0x${randomBytes(16).toString('hex')}`);
 }
 
-/** Carries out what was asked for, by a program or at the command line: the same checks, the same decision, one answer. */
+/**
+ * Whether a study takes participants in this process, and why not: it is in exactly one of these states. Commands, readiness
+ * and metrics all use this answer.
+ */
+export const RECRUITMENT_STATES = [
+  'open',
+  'paused', // by a StudyPaused in the log
+  'closed', // by a StudyClosed in the log
+  'importing', // a history is coming in, by a HistoryImported in the log
+  'suspended', // in this process: the studies file differs from the design in force, or the signing key is missing
+  'rolled-back', // the log does not extend what it has signed, or the study is waiting for its recovery
+  'moved', // the log continues in another store
+  'halted', // the stream cannot be read completely
+  'endangered', // the store may remove records of the stream
+] as const;
+
+export interface Recruitment {
+  readonly state: (typeof RECRUITMENT_STATES)[number];
+  /** Why it takes no participants. */
+  readonly reason: string | undefined;
+  /** Since when, if the log says so. In the format of `at`. */
+  readonly since: string | undefined;
+}
+
+const STATE_OF_ERROR: Readonly<Record<DomainErrorCode, Recruitment['state']>> = {
+  'rolled-back': 'rolled-back',
+  moved: 'moved',
+  halted: 'halted',
+  endangered: 'endangered',
+  // The log has not been compared with what it signed last, or cannot be signed.
+  identity: 'suspended',
+  unavailable: 'suspended',
+  overloaded: 'suspended',
+};
+
+/**
+ * @param refusal why nothing may be written to the stream
+ * @param suspension why this process has suspended the study
+ */
+function recruitmentOf(
+  runner: LogParts['runner'],
+  stream: string,
+  refusal: DomainError | undefined,
+  suspension: string | undefined,
+): Recruitment {
+  const halted = runner.halted(stream);
+  if (refusal?.code === 'halted' && halted)
+    return { state: 'halted', reason: halted.message, since: undefined };
+  if (refusal) {
+    const state = STATE_OF_ERROR[refusal.code];
+    const since = state === 'moved' ? runner.lastAt(LOG_STREAM) : undefined;
+    return { state, reason: refusal.message, since };
+  }
+  const recruitment = recruitmentInLog(runner.state(studyConfig, stream)?.halt);
+  // As in the decider: a pause or a closing takes precedence over a suspension.
+  if (recruitment.state !== 'open' || suspension === undefined) return recruitment;
+  return { state: 'suspended', reason: suspension, since: undefined };
+}
+
+/** A study's state according to the log alone. */
+export function recruitmentInLog(halt: RegisteredStudy['halt']): Recruitment {
+  return halt
+    ? { state: halt.state, reason: halt.reason, since: halt.at }
+    : { state: 'open', reason: undefined, since: undefined };
+}
 
 export interface ActRequest {
   readonly act: ActName;
@@ -318,7 +319,10 @@ export interface ActRequest {
   readonly isDry: boolean;
 }
 
-/** @throws DomainError as `Studies.submit` */
+/**
+ * Carries out what was asked for, by a program or at the command line: the same checks, the same decision, one answer.
+ * @throws DomainError as `Studies.submit`
+ */
 export async function performAct(
   { studies, runner }: { readonly studies: Studies; readonly runner: Runner },
   study: Study,

@@ -6,7 +6,7 @@
  */
 
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
-import type { Standing } from '../../core/study/studies.ts';
+import type { Recruitment } from '../../core/study/studies.ts';
 import type { WriterHooks } from '../../core/write/writer.ts';
 import { STORE_FAILURES } from '../../store/event-store.ts';
 
@@ -24,7 +24,7 @@ interface ServiceMeasures {
   /** How long ago the projections last showed the whole log. */
   lagSeconds(): number;
   /** How many studies are in each state. */
-  studies(): ReadonlyMap<Standing['state'], number>;
+  studies(): ReadonlyMap<Recruitment['state'], number>;
 }
 
 export function makeMetrics(measured: ServiceMeasures): Metrics {

@@ -5,7 +5,7 @@
 import type { Request, Response } from 'express';
 import type { DomainError } from '../../../base/errors.ts';
 import { counted } from '../../../base/wording.ts';
-import { STANDINGS, type Standing } from '../../../core/study/studies.ts';
+import { RECRUITMENT_STATES, type Recruitment } from '../../../core/study/studies.ts';
 import { probeOperation } from '../request/openapi-operation.ts';
 import { parseQuery } from '../request/parameters.ts';
 import { HttpProblem } from '../request/problem.ts';
@@ -46,7 +46,7 @@ export function getReadiness({ studies, runner, notReady, writeRefusal, noRoom }
     const purpose = parseQuery(request.url).get('urn.for');
     if (purpose !== undefined && purpose !== 'writing')
       throw new HttpProblem(400, 'urn.for must be "writing" (leave it out to ask whether reads work)');
-    const counts = countStates(studies.standings().values());
+    const counts = countStates(studies.recruitments().values());
     if (purpose === 'writing')
       requireReady(() => notWritable(counts, writeRefusal(), runner.isCutOff, noRoom()));
     const message = describeStates(counts) ?? SUCCESS;
@@ -55,14 +55,14 @@ export function getReadiness({ studies, runner, notReady, writeRefusal, noRoom }
 }
 
 /** How many studies are in each state. */
-export function countStates(standings: Iterable<Standing>): Map<Standing['state'], number> {
-  const counts = new Map<Standing['state'], number>(STANDINGS.map((state) => [state, 0]));
-  for (const { state } of standings) counts.set(state, (counts.get(state) ?? 0) + 1);
+export function countStates(recruitments: Iterable<Recruitment>): Map<Recruitment['state'], number> {
+  const counts = new Map<Recruitment['state'], number>(RECRUITMENT_STATES.map((state) => [state, 0]));
+  for (const { state } of recruitments) counts.set(state, (counts.get(state) ?? 0) + 1);
   return counts;
 }
 
 /** "2 studies take no participants: 1 suspended, 1 endangered"; undefined when all studies take them. */
-function describeStates(counts: ReadonlyMap<Standing['state'], number>): string | undefined {
+function describeStates(counts: ReadonlyMap<Recruitment['state'], number>): string | undefined {
   const closed = [...counts].filter(([state, count]) => state !== 'open' && count > 0);
   const total = closed.reduce((sum, [, count]) => sum + count, 0);
   if (total === 0) return undefined;
@@ -77,7 +77,7 @@ function describeStates(counts: ReadonlyMap<Standing['state'], number>): string 
  * @param isCutOff whether the last news from the store was a failure
  */
 function notWritable(
-  counts: ReadonlyMap<Standing['state'], number>,
+  counts: ReadonlyMap<Recruitment['state'], number>,
   refusal: { readonly code: string } | undefined,
   isCutOff: boolean,
   noRoom: string | undefined,
