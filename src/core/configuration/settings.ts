@@ -1,3 +1,13 @@
+/**
+ * The settings of a study in the studies file: what each may be, and what is said if it is something else. A new setting goes
+ * into `SETTINGS`, or into `dependentSettings` if it names treatments or factors; `methodSetting` is the setting `method`.
+ *
+ * The service prints why it refuses a file. So no message names a treatment, and none shows a parameter of the method: a
+ * size, p, a measure or a weight.
+ *
+ * Schemas are made when this file is loaded, so each stands above the table that it belongs to.
+ */
+
 import { z } from 'zod';
 import type { Protocol } from '../../../events/define.ts';
 import {
@@ -42,8 +52,6 @@ import {
   wholeNumber,
 } from './yaml.ts';
 
-/** The settings of a study in the studies file: what each may be, and what is said if it is something else. */
-
 /** The settings of the urn. A studies file may give them once, at its top level, for all its studies. */
 export const URN = {
   D: choice('D', ImbalanceMeasure.options),
@@ -75,11 +83,7 @@ export const POLICY_KEYS = {
   forcedCounts: 'forced_counts',
 } as const satisfies Record<keyof Policies, string>;
 
-/** Of two choices, the first is the default, which is not recorded. */
-const either = <const D extends string, const O extends string>(name: string, byDefault: D, other: O) =>
-  choice(name, [byDefault, other]).transform((chosen) => (chosen === other ? other : undefined));
-
-const levels = names('level');
+const levelNames = names('level');
 
 const factors = anyMapping(
   'factors',
@@ -99,7 +103,7 @@ const factors = anyMapping(
         refuse([], ' has no level (hint: list its levels, or remove the factor)');
         return { name, levels: [] };
       }
-      const { error, data = [] } = levels.safeParse(value);
+      const { error, data = [] } = levelNames.safeParse(value);
       for (const { path, message } of error?.issues ?? []) refuse(path, `: ${message}`);
       return { name, levels: data };
     }),
@@ -115,11 +119,11 @@ function factorNameProblem(name: string): Problem | undefined {
     : { reason: `begins with "${prefix}", which is reserved`, hint: 'choose another name' };
 }
 
-const NO_PATTERN = 'id_pattern is not a regular expression on one line (hint: put it in single quotes)';
+const NOT_A_PATTERN = 'id_pattern is not a regular expression on one line (hint: put it in single quotes)';
 
-const idPattern = scalar('id_pattern', NO_PATTERN)
+const idPattern = scalar('id_pattern', NOT_A_PATTERN)
   .transform(({ text }) => text)
-  .refine((pattern) => !nameProblem(pattern), last(NO_PATTERN))
+  .refine((pattern) => !nameProblem(pattern), last(NOT_A_PATTERN))
   .refine(
     (pattern) => pattern.length <= MAX_PATTERN_LENGTH,
     last(`id_pattern is longer than ${MAX_PATTERN_LENGTH} characters (hint: write a shorter one)`),
@@ -136,13 +140,6 @@ const idPattern = scalar('id_pattern', NO_PATTERN)
       );
     }
   });
-
-function textOfProtocol(name: string) {
-  const error = `${name} of the protocol is not a text (hint: write it in quotes)`;
-  return scalar(name, error)
-    .transform(({ text }) => text)
-    .refine((text) => !nameProblem(text), last(error));
-}
 
 const protocol = mapping(
   'protocol',
@@ -161,7 +158,18 @@ const protocol = mapping(
   },
 ).transform((read) => read as Protocol);
 
-/** All settings but those of dependent-settings.ts. */
+function textOfProtocol(name: string) {
+  const error = `${name} of the protocol is not a text (hint: write it in quotes)`;
+  return scalar(name, error)
+    .transform(({ text }) => text)
+    .refine((text) => !nameProblem(text), last(error));
+}
+
+/** Of two choices, the first is the default, which is not recorded. */
+const either = <const D extends string, const O extends string>(name: string, byDefault: D, other: O) =>
+  choice(name, [byDefault, other]).transform((chosen) => (chosen === other ? other : undefined));
+
+/** All settings but those that name treatments or factors (`dependentSettings`), and the method. */
 export const SETTINGS = {
   ...URN,
   starting_seed: wholeNumber('starting_seed'),
@@ -184,20 +192,16 @@ export const SETTINGS = {
   protocol,
 };
 
-/** The settings of a study that name its treatments or its factors. Messages never name a treatment. */
-
-type FactorsDependentSettings = StudyConfiguration['factors'];
-
-/** If what a setting names is refused, one problem is enough to report. */
-const NOT_JUDGED = z.unknown().transform(() => undefined);
+type Factors = StudyConfiguration['factors'];
 
 /**
+ * The settings that name treatments or factors.
  * @param treatments undefined if they are refused, like the factors
  * @param ratio as it is written
  */
 export const dependentSettings = (
   treatments: readonly string[] | undefined,
-  factors: FactorsDependentSettings | undefined,
+  factors: Factors | undefined,
   ratio: Value | undefined,
 ) => ({
   // Made only for a study that has the setting.
@@ -206,8 +210,8 @@ export const dependentSettings = (
   limits: z.lazy(() => limitsOf(factors)),
 });
 
-const share = (place: number) => count(`the ratio of treatment ${place + 1}`, { min: 1, max: 20 });
-type Share = ReturnType<typeof share>;
+/** If what a setting names is refused, one problem is enough to report. */
+const NOT_JUDGED = z.unknown().transform(() => undefined);
 
 /**
  * `{A: 2, B: 1}`, or `[2, 1]` in the order of the treatments: the numbers in that order. Whether they fit together is judged
@@ -218,6 +222,14 @@ const ratioOf = (treatments: readonly string[], written: Value | undefined): z.Z
     (numbers) => !isEqualAllocation(numbers),
     'the ratio gives every treatment the same share (hint: leave it out)',
   );
+
+const ratioByName = (treatments: readonly string[]): z.ZodType<number[]> =>
+  mappingOf('ratio', treatments, (treatment) => share(treatments.indexOf(treatment)), {
+    unknown: (_, place) =>
+      `entry ${place + 1} of the ratio is not a treatment of the study (hint: write it as under treatments, with a space after the colon)`,
+    missing: (treatment) =>
+      `the ratio leaves out treatment ${treatments.indexOf(treatment) + 1} (hint: write a number for every treatment, even if it is 1)`,
+  }).transform((numbers) => treatments.flatMap((treatment) => numbers.get(treatment) ?? []));
 
 function ratioByPlace(treatments: readonly string[]): z.ZodType<number[]> {
   const hint = 'write {first treatment: 2, second treatment: 1}, or [2, 1] in the order of the treatments';
@@ -231,13 +243,8 @@ function ratioByPlace(treatments: readonly string[]): z.ZodType<number[]> {
     .pipe(z.tuple(treatments.map((_, place) => share(place)) as [Share, ...Share[]]));
 }
 
-const ratioByName = (treatments: readonly string[]): z.ZodType<number[]> =>
-  mappingOf('ratio', treatments, (treatment) => share(treatments.indexOf(treatment)), {
-    unknown: (_, place) =>
-      `entry ${place + 1} of the ratio is not a treatment of the study (hint: write it as under treatments, with a space after the colon)`,
-    missing: (treatment) =>
-      `the ratio leaves out treatment ${treatments.indexOf(treatment) + 1} (hint: write a number for every treatment, even if it is 1)`,
-  }).transform((numbers) => treatments.flatMap((treatment) => numbers.get(treatment) ?? []));
+const share = (place: number) => count(`the ratio of treatment ${place + 1}`, { min: 1, max: 20 });
+type Share = ReturnType<typeof share>;
 
 /** `[V2, V3, Week 12]`: the visits at which participants get packs. No message names one: it may be the name of an arm. */
 const visitsOf = (treatments: readonly string[]) =>
@@ -263,22 +270,22 @@ const visitsOf = (treatments: readonly string[]) =>
       return visits;
     });
 
-const LIMIT = { min: 1, max: 1_000_000_000 };
+const LIMIT_BOUNDS = { min: 1, max: 1_000_000_000 };
 
 /** `{total: 300, levels: {sex: {Male: 150}}}`. The levels are in the order of the factors, whatever the order in the file. */
-const limitsOf = (factors: FactorsDependentSettings | undefined) =>
+const limitsOf = (factors: Factors | undefined) =>
   mapping('limits', {
-    total: count('total', LIMIT),
+    total: count('total', LIMIT_BOUNDS),
     levels: factors ? limitsOfLevels(factors) : NOT_JUDGED,
   }).transform((limits): Limits | undefined => (Object.keys(limits).length > 0 ? limits : undefined));
 
-const limitsOfLevels = (factors: FactorsDependentSettings) =>
+const limitsOfLevels = (factors: Factors) =>
   mappingOf(
     'levels',
     factors.map(({ name }) => name),
     (name) => {
       const levels = factors.find((factor) => factor.name === name)?.levels ?? [];
-      return mappingOf(name, levels, (level) => count(level, LIMIT));
+      return mappingOf(name, levels, (level) => count(level, LIMIT_BOUNDS));
     },
   ).transform((limited) => {
     const limits = factors.flatMap(({ name: factor, levels }) =>
@@ -290,56 +297,50 @@ const limitsOfLevels = (factors: FactorsDependentSettings) =>
     return limits.length > 0 ? limits : undefined;
   });
 
-/**
- * The setting `method` of a study: how its participants are allocated. Without it, or with `{name: urn}`, from urns.
- * The service prints why it refuses a file, so no message shows a size, p, measure or weight.
- */
-
-type Factors = StudyConfiguration['factors'];
-
 export interface MethodSetting {
   /** Undefined: the urn. */
   readonly method: Method | undefined;
   readonly parameters: MethodParameters;
 }
 
-/** Those of the study that the setting is about. */
-interface Of {
+/** Of the study that the method is for. */
+interface FactorsAndSlots {
   readonly factors: Factors;
   /** How many slots the arms of the file have. */
   readonly slots: number;
 }
 
-const NAMES = ['urn', 'blocks', 'minimization', 'complete', 'list'] as const;
-type Name = (typeof NAMES)[number];
+const METHOD_NAMES = ['urn', 'blocks', 'minimization', 'complete', 'list'] as const;
+type MethodName = (typeof METHOD_NAMES)[number];
 
-const EXAMPLE = '{name: blocks, by: [local_site], sizes: [4, 6]}';
+const METHOD_EXAMPLE = '{name: blocks, by: [local_site], sizes: [4, 6]}';
 
-export const methodSetting = (of: Of) =>
-  anyMapping('method', `method is not a mapping (hint: write ${EXAMPLE})`).transform(
+/** The setting `method`: how participants are allocated. Without it, or with `{name: urn}`, from urns. */
+export const methodSetting = (of: FactorsAndSlots) =>
+  anyMapping('method', `method is not a mapping (hint: write ${METHOD_EXAMPLE})`).transform(
     (given, context): MethodSetting => {
       const refuse: RefuseAt = (path, message) => issuesIn(context)(path, `method: ${message}`);
       const named = given.get('name');
       const text = named instanceof Scalar ? named.text : '';
-      const name = NAMES.find((one) => one === text);
+      const name = METHOD_NAMES.find((one) => one === text);
       if (name === undefined) {
         const problem = text === '' ? 'it has no name' : `there is no method ${quote(text)}`;
-        refuse(given.has('name') ? ['name'] : [], `${problem} (hint: ${suggest(text, NAMES)})`);
+        refuse(given.has('name') ? ['name'] : [], `${problem} (hint: ${suggest(text, METHOD_NAMES)})`);
         return { method: undefined, parameters: {} };
       }
-      return read(name, given, of, refuse);
+      return readMethod(name, given, of, refuse);
     },
   );
 
-function read(name: Name, given: Mapping, of: Of, refuse: RefuseAt): MethodSetting {
-  const members = membersOf(name, of);
+function readMethod(name: MethodName, given: Mapping, of: FactorsAndSlots, refuse: RefuseAt): MethodSetting {
+  const members = membersOfMethod(name, of);
   const keys = Object.keys(members);
   for (const key of given.keys())
     if (key !== 'name' && !keys.includes(key))
-      refuse([key], `${name} has no ${quote(key)} (hint: ${hintFor(key, name, keys)})`);
-  for (const [key, hint] of Object.entries(REQUIRED))
+      refuse([key], `${name} has no ${quote(key)} (hint: ${hintForMember(key, name, keys)})`);
+  for (const [key, hint] of Object.entries(REQUIRED_MEMBERS))
     if (keys.includes(key) && !given.has(key))
-      refuse([], `${name} needs ${key} (hint: ${hint}${key === 'by' ? WHOLE[name] : ''})`);
+      refuse([], `${name} needs ${key} (hint: ${hint}${key === 'by' ? WITHOUT_STRATA[name] : ''})`);
   const found = readEach(given, keys, (key) => members[key] as z.ZodType, refuse);
   switch (name) {
     case 'urn':
@@ -355,7 +356,7 @@ function read(name: Name, given: Mapping, of: Of, refuse: RefuseAt): MethodSetti
       return { method: { name, by }, parameters: { blocks: { perSlot: sizes } } };
     }
     case 'minimization': {
-      const { p = 800, measure = 'range', weights } = Object.fromEntries(found) as Minimized;
+      const { p = 800, measure = 'range', weights } = Object.fromEntries(found) as MinimizationMembers;
       const isEqual = weights?.every((weight) => weight === 1) ?? true;
       const minimization = { measure, pThousandths: p, ...(!isEqual && weights && { weights }) };
       return { method: { name }, parameters: { minimization } };
@@ -363,25 +364,28 @@ function read(name: Name, given: Mapping, of: Of, refuse: RefuseAt): MethodSetti
   }
 }
 
-function hintFor(key: string, name: Name, keys: readonly string[]): string {
-  if (name === 'urn' && Object.hasOwn(URN, key)) return `write ${key} beside method, not in it`;
-  return keys.length > 0 ? suggest(key, keys) : 'leave it out';
-}
+const REQUIRED_MEMBERS = { by: 'by: [local_site], or by: [] for ', sizes: 'sizes: [4, 6]' };
+/** What `by: []` makes. */
+const WITHOUT_STRATA: Readonly<Partial<Record<MethodName, string>>> = {
+  blocks: 'blocks over the whole study',
+  list: 'one list over the whole study',
+};
 
-interface Minimized {
+interface MinimizationMembers {
   readonly p?: number;
   readonly measure?: MinimizationParameters['measure'];
   readonly weights?: number[];
 }
 
-const REQUIRED = { by: 'by: [local_site], or by: [] for ', sizes: 'sizes: [4, 6]' };
-/** What `by: []` makes. */
-const WHOLE: Readonly<Partial<Record<Name, string>>> = {
-  blocks: 'blocks over the whole study',
-  list: 'one list over the whole study',
-};
+function hintForMember(key: string, name: MethodName, keys: readonly string[]): string {
+  if (name === 'urn' && Object.hasOwn(URN, key)) return `write ${key} beside method, not in it`;
+  return keys.length > 0 ? suggest(key, keys) : 'leave it out';
+}
 
-function membersOf(name: Name, { factors, slots }: Of): Readonly<Record<string, z.ZodType>> {
+function membersOfMethod(
+  name: MethodName,
+  { factors, slots }: FactorsAndSlots,
+): Readonly<Record<string, z.ZodType>> {
   switch (name) {
     case 'urn':
     case 'complete':
@@ -414,11 +418,6 @@ const strata = (factors: Factors) =>
     },
   );
 
-/** What is refused, without the size: it may still be that of a study in the log. */
-export function withoutSize(message: string): string {
-  return message.replace(/(: sizes: )\d+ /, '$1a size ');
-}
-
 /** @returns how many places each slot has in a block of each size, ascending */
 const sizes = (slots: number) =>
   list('sizes', 'sizes is not a list (hint: write sizes: [4, 6])')
@@ -444,21 +443,26 @@ const sizes = (slots: number) =>
       return read.map((size = 0) => size / slots).sort((a, b) => a - b);
     });
 
-const NO_CHANCE = 'p must be from 0.55 to 0.95, with at most three decimals (hint: 0.8)';
+/** What is refused, without the size: it may still be that of a study in the log. */
+export function withoutSize(message: string): string {
+  return message.replace(/(: sizes: )\d+ /, '$1a size ');
+}
+
+const NOT_A_CHANCE = 'p must be from 0.55 to 0.95, with at most three decimals (hint: 0.8)';
 
 /** @returns thousandths */
-const chance = scalar('p', NO_CHANCE)
-  .refine(({ text, plain }) => plain && /^0?\.\d{1,3}$/.test(text), last(NO_CHANCE))
+const chance = scalar('p', NOT_A_CHANCE)
+  .refine(({ text, plain }) => plain && /^0?\.\d{1,3}$/.test(text), last(NOT_A_CHANCE))
   .transform(({ text }) => Math.round(1000 * Number(text)))
-  .refine((p) => p >= 550 && p <= 950, NO_CHANCE);
+  .refine((p) => p >= 550 && p <= 950, NOT_A_CHANCE);
 
-const NO_MEASURE = 'measure must be range or variance (hint: range)';
+const NOT_A_MEASURE = 'measure must be range or variance (hint: range)';
 
-const measure = scalar('measure', NO_MEASURE)
+const measure = scalar('measure', NOT_A_MEASURE)
   .transform(({ text }) => text)
-  .pipe(z.enum(['range', 'variance'], NO_MEASURE));
+  .pipe(z.enum(['range', 'variance'], NOT_A_MEASURE));
 
-const NO_WEIGHTS = `weights must be whole numbers from 1 to ${MAX_FACTOR_WEIGHT} for all factors, without a common divisor (hint: leave equal ones out)`;
+const NOT_WEIGHTS = `weights must be whole numbers from 1 to ${MAX_FACTOR_WEIGHT} for all factors, without a common divisor (hint: leave equal ones out)`;
 
 /** @returns one weight per factor, in the order of the study */
 const weights = (factors: Factors) => {
@@ -468,9 +472,9 @@ const weights = (factors: Factors) => {
     names,
     (name) => count(`the weight of ${quote(name)}`, { min: 1, max: MAX_FACTOR_WEIGHT }),
     {
-      missing: () => NO_WEIGHTS,
+      missing: () => NOT_WEIGHTS,
     },
   )
     .transform((given) => names.flatMap((name) => given.get(name) ?? []))
-    .refine((all) => all.length < names.length || all.reduce(greatestCommonDivisor) === 1, NO_WEIGHTS);
+    .refine((all) => all.length < names.length || all.reduce(greatestCommonDivisor) === 1, NOT_WEIGHTS);
 };

@@ -1,3 +1,14 @@
+/**
+ * A YAML file read exactly: a YAML 1.2 document as plain values, with the line of each, and zod schemas for these values.
+ * Nothing is ever converted by a guess: each value is read as it is written, or refused.
+ *
+ * Every scalar stays the text that was written ("failsafe" schema), because a level `010`, `1.0` or `yes` is a name, and
+ * because large numbers must not pass through a double. Mappings are Maps, because an object would reorder keys such as "10"
+ * and "9". https://yaml.org/spec/1.2.2/#101-failsafe-schema
+ *
+ * The message of a schema's issue is that of a finding, and names what is refused; its path leads to the line.
+ */
+
 import {
   type Alias,
   isAlias,
@@ -16,13 +27,6 @@ import { z } from 'zod';
 import { nameProblem, quote } from '../../base/text.ts';
 import { nearestTo } from '../../base/wording.ts';
 import { hinted, type Note } from './finding.ts';
-
-/**
- * A YAML 1.2 document as plain values, with the line of each. Every scalar stays the text that was written ("failsafe"
- * schema), because a level `010`, `1.0` or `yes` is a name, and because large numbers must not pass through a double.
- * Mappings are Maps, because an object would reorder keys such as "10" and "9".
- * https://yaml.org/spec/1.2.2/#101-failsafe-schema
- */
 
 export class Scalar {
   readonly text: string;
@@ -207,14 +211,6 @@ function orNull(value: Value): Value {
   return value instanceof Scalar && value.plain && /^(|~|null|Null|NULL)$/.test(value.text) ? null : value;
 }
 
-/**
- * zod schemas for the values of a YAML file. Each value is read exactly or refused, never converted. The message of an issue
- * is that of a finding, and names what is refused; its path leads to the line.
- */
-
-/** Refuses what is at the path and returns, so that all refusals are reported together. */
-export type RefuseAt = (path: readonly PropertyKey[], message: string) => void;
-
 /** For a value of another kind. A blank one might mean the default or a forgotten value. */
 const blankOr = (name: string, message: string) => ({
   error: ({ input }: { input?: unknown }) =>
@@ -264,6 +260,12 @@ export function choice<const T extends readonly string[]>(name: string, choices:
     .pipe(z.enum(choices, { error: ({ input }) => notOne(quote(String(input)), String(input)) }));
 }
 
+/** A hint with the choice that was probably meant, or with all of them if none is close. */
+export function suggest(given: string, choices: readonly string[]): string {
+  const nearest = nearestTo(given, choices);
+  return nearest === undefined ? `choose one of ${choices.join(', ')}` : `did you mean ${nearest}?`;
+}
+
 /** A list of different names. Messages call an item `one` and never show it. */
 export const names = (one: string) =>
   list(`${one}s`, `the ${one}s are not a list (hint: write them as [first, second])`).transform(
@@ -288,6 +290,15 @@ function noNewName(item: Value, one: string, placeOf: ReadonlyMap<string, number
     ? undefined
     : `is the same as ${one} ${first} (hint: remove or rename one of them)`;
 }
+
+/** Refuses what is at the path and returns, so that all refusals are reported together. */
+export type RefuseAt = (path: readonly PropertyKey[], message: string) => void;
+
+/** For transformations, which a refusal makes fail. */
+export const issuesIn =
+  (context: z.RefinementCtx): RefuseAt =>
+  (path, message) =>
+    context.addIssue({ code: 'custom', path: [...path], message });
 
 /** What is said of the keys of a mapping. */
 interface KeyWords {
@@ -340,13 +351,13 @@ export function mapping<S extends Shape>(name: string, shape: S, words?: KeyWord
   );
 }
 
-/** Reads the values of the keys in `shape`. What is refused is left out. */
+/** The same for a known shape. */
 export const readMembers = <S extends Shape>(given: Mapping, shape: S, refuse: RefuseAt) =>
   Object.fromEntries(
     readEach(given, Object.keys(shape), (key) => shape[key] ?? z.never(), refuse),
   ) as Members<S>;
 
-/** The same for keys that are not known beforehand. */
+/** Reads the values of these keys. What is refused is left out. */
 export function readEach<T>(
   given: Mapping,
   keys: readonly string[],
@@ -361,16 +372,4 @@ export function readEach<T>(
     if (data !== undefined) read.set(key, data);
   }
   return read;
-}
-
-/** For transformations, which a refusal makes fail. */
-export const issuesIn =
-  (context: z.RefinementCtx): RefuseAt =>
-  (path, message) =>
-    context.addIssue({ code: 'custom', path: [...path], message });
-
-/** A hint with the choice that was probably meant, or with all of them if none is close. */
-export function suggest(given: string, choices: readonly string[]): string {
-  const nearest = nearestTo(given, choices);
-  return nearest === undefined ? `choose one of ${choices.join(', ')}` : `did you mean ${nearest}?`;
 }
