@@ -1,3 +1,9 @@
+/**
+ * Warns of what a studies file may contain but should not: designs that people could predict or steer or that unbalance the
+ * arms, and names that are likely typing errors. At the end: advice on what a file leaves out.
+ * No warning shows the seed, names a treatment, or shows a parameter that nobody at a site may know.
+ */
+
 import type {
   MethodConfiguration,
   MethodParameters,
@@ -10,13 +16,130 @@ import { isWeakSeed } from '../random/pcg64.ts';
 import type { Finding, Note } from './finding.ts';
 import type { ConfiguredStudy, ReadStudy } from './study.ts';
 
-/** Warns of methods that sites could predict or steer, or that would balance little. No warning shows a parameter. */
+/** Notes every warning about an accepted study. */
+export function warnAbout({ configuration, parameters, seed, lineOf, isGiven }: ReadStudy, note: Note): void {
+  const warn = (setting: string, message: string) =>
+    note(lineOf(setting), `study ${quote(configuration.name)}: ${message}`);
 
+  if (seed !== undefined && isWeakSeed(seed)) {
+    warn(
+      'starting_seed',
+      'starting_seed is below 2^96: such a seed can be found by search from published allocations (one of 32 bits ' +
+        'from a hundred records, in minutes), and every later assignment is then known in advance; the study is ' +
+        'recorded as having a weak seed (hint: leave starting_seed out of a new study, and the service draws 128 ' +
+        'random bits; keep it only to repeat or continue a study that already used it)',
+    );
+  }
+
+  const { treatments, ratio, limits, policies } = configuration;
+  if (limits && !policies?.stopAtLimit)
+    warn(
+      'limits',
+      'the limits are information only: nobody is stopped when one is reached ' +
+        '(hint: write policies: {stop_at_limit: true} to refuse participants beyond them)',
+    );
+  warnAboutNames(configuration, warn);
+  if ('method' in configuration) {
+    warnAboutMethod(configuration, parameters ?? {}, warn);
+    return;
+  }
+  const { w, alpha, beta } = configuration;
+  if (alpha > beta) {
+    warn(
+      'alpha',
+      `alpha (${alpha}) is greater than beta (${beta}): each assignment makes the same treatment more likely next ` +
+        'time, which drives the arms apart instead of balancing them ' +
+        '(hint: choose beta greater than alpha; alpha 0 and beta 1 are usual)',
+    );
+  }
+
+  warnAboutRounding(configuration, warn);
+
+  const slots = (ratio ?? treatments.map(() => 1)).reduce((sum, share) => sum + share, 0);
+  const balls = w * slots + beta * (slots - 1);
+  // w / balls < 0.05, in whole numbers.
+  if (20 * w < balls) {
+    const [one, all] = ratio ? ['slot', 'slots of the ratio'] : ['arm', 'arms'];
+    warn(
+      ['beta', 'w'].find(isGiven) ?? 'treatments',
+      `after one assignment the ${one} just assigned keeps w = ${w} of w*K + beta*(K-1) = ${balls} balls (K = ${slots} ` +
+        `${all}, ignoring alpha), fewer than 5 in 100: the next ${one} is nearly certain not to be the same one` +
+        (ratio ? '' : ', and with two arms it can be predicted') +
+        ' (hint: choose a larger w or a smaller beta)',
+    );
+  }
+}
+
+/** Warns of a setting. */
 type Warn = (setting: string, message: string) => void;
 
-/** Schulz & Grimes 2002: below this, complete randomization often leaves arms of unequal size. */
-const ENOUGH = 200;
+/** Names that must differ from one another. */
+interface DistinctNames {
+  readonly setting: string;
+  readonly names: readonly string[];
+  /** How a message refers to one of them. */
+  readonly shown: (place: number) => string;
+}
 
+/** Of likely typing errors in the names of arms, factors and levels. Names are always used exactly as written. */
+function warnAboutNames({ treatments, factors }: StudyConfiguration, warn: Warn): void {
+  const setting = 'factors';
+  const all: DistinctNames[] = [
+    // Messages never name a treatment.
+    { setting: 'treatments', names: treatments, shown: (i) => `treatment ${i + 1}` },
+    {
+      setting,
+      names: factors.map(({ name }) => name),
+      shown: (i) => `factor ${quote(factors[i]?.name ?? '')}`,
+    },
+    ...factors.map(({ name, levels }) => {
+      return {
+        setting,
+        names: levels,
+        shown: (i: number) => `level ${quote(levels[i] ?? '')} of ${quote(name)}`,
+      };
+    }),
+  ];
+  for (const names of all) {
+    warnOfPairs(names, warn);
+    warnOfInvisible(names, warn);
+  }
+  const hint =
+    factors.length === 1
+      ? 'right for a trial without stratification; otherwise list the levels that are missing'
+      : 'list the levels that are missing, or remove the factor';
+  for (const { name, levels } of factors)
+    if (levels.length === 1)
+      warn(setting, `factor ${quote(name)} has one level, which every participant has (hint: ${hint})`);
+}
+
+/** Compares each name with the first one that a person could mistake it for. */
+function warnOfPairs({ setting, names, shown }: DistinctNames, warn: Warn): void {
+  const first = new Map<string, number>();
+  for (const [place, name] of names.entries()) {
+    const form = lookAlikeForm(name).trim().toLowerCase();
+    const before = first.get(form);
+    if (before === undefined) first.set(form, place);
+    else
+      warn(
+        setting,
+        `${shown(before)} and ${shown(place)} differ only in case, leading or trailing blanks, or invisible characters (hint: remove one of them, unless both are intended)`,
+      );
+  }
+}
+
+function warnOfInvisible({ setting, names, shown }: DistinctNames, warn: Warn): void {
+  for (const [place, name] of names.entries()) {
+    const problem = lookAlikeProblem(name);
+    if (problem !== undefined)
+      warn(setting, `${shown(place)} ${problem} (hint: write it without, unless clients send exactly this)`);
+  }
+}
+
+/** Schulz & Grimes 2002: below this, complete randomization often leaves arms of unequal size. */
+const ENOUGH_FOR_COMPLETE = 200;
+
+/** Of methods that sites could predict or steer, or that would balance little. */
 function warnAboutMethod(
   configuration: MethodConfiguration,
   { blocks, minimization }: MethodParameters,
@@ -24,11 +147,11 @@ function warnAboutMethod(
 ): void {
   if (blocks) warnAboutBlocks(configuration, blocks.perSlot, warn);
   if (minimization) warnAboutMinimization(configuration, minimization.pThousandths, warn);
-  const { method, mode, targetEnrollment = ENOUGH } = configuration;
-  if (method.name === 'complete' && mode === 'live' && targetEnrollment < ENOUGH)
+  const { method, mode, targetEnrollment = ENOUGH_FOR_COMPLETE } = configuration;
+  if (method.name === 'complete' && mode === 'live' && targetEnrollment < ENOUGH_FOR_COMPLETE)
     warn(
       'method',
-      `with complete randomization and ${counted(targetEnrollment, 'participant')}, the arms may well differ in size (hint: it is for ${ENOUGH} and more; compare methods with urn simulate)`,
+      `with complete randomization and ${counted(targetEnrollment, 'participant')}, the arms may well differ in size (hint: it is for ${ENOUGH_FOR_COMPLETE} and more; compare methods with urn simulate)`,
     );
 }
 
@@ -90,139 +213,11 @@ function warnAboutMinimization(
     );
 }
 
-/** Warns of likely typing errors in the names of arms, factors and levels. Names are always used exactly as written. */
-
-/** Warns of a setting. */
-type WarnNameWarnings = (setting: string, message: string) => void;
-
-/** Names that must differ from one another. */
-interface Names {
-  readonly setting: string;
-  readonly names: readonly string[];
-  /** How a message refers to one of them. */
-  readonly shown: (place: number) => string;
-}
-
-function warnAboutNames({ treatments, factors }: StudyConfiguration, warn: WarnNameWarnings): void {
-  const setting = 'factors';
-  const all: Names[] = [
-    // Messages never name a treatment.
-    { setting: 'treatments', names: treatments, shown: (i) => `treatment ${i + 1}` },
-    {
-      setting,
-      names: factors.map(({ name }) => name),
-      shown: (i) => `factor ${quote(factors[i]?.name ?? '')}`,
-    },
-    ...factors.map(({ name, levels }) => {
-      return {
-        setting,
-        names: levels,
-        shown: (i: number) => `level ${quote(levels[i] ?? '')} of ${quote(name)}`,
-      };
-    }),
-  ];
-  for (const names of all) {
-    warnOfPairs(names, warn);
-    warnOfInvisible(names, warn);
-  }
-  const hint =
-    factors.length === 1
-      ? 'right for a trial without stratification; otherwise list the levels that are missing'
-      : 'list the levels that are missing, or remove the factor';
-  for (const { name, levels } of factors)
-    if (levels.length === 1)
-      warn(setting, `factor ${quote(name)} has one level, which every participant has (hint: ${hint})`);
-}
-
-/** Compares each name with the first one that a person could mistake it for. */
-function warnOfPairs({ setting, names, shown }: Names, warn: WarnNameWarnings): void {
-  const first = new Map<string, number>();
-  for (const [place, name] of names.entries()) {
-    const form = lookAlikeForm(name).trim().toLowerCase();
-    const before = first.get(form);
-    if (before === undefined) first.set(form, place);
-    else
-      warn(
-        setting,
-        `${shown(before)} and ${shown(place)} differ only in case, leading or trailing blanks, or invisible characters (hint: remove one of them, unless both are intended)`,
-      );
-  }
-}
-
-function warnOfInvisible({ setting, names, shown }: Names, warn: WarnNameWarnings): void {
-  for (const [place, name] of names.entries()) {
-    const problem = lookAlikeProblem(name);
-    if (problem !== undefined)
-      warn(setting, `${shown(place)} ${problem} (hint: write it without, unless clients send exactly this)`);
-  }
-}
-
 /**
- * Warns of designs that a studies file may contain but should not: predictable ones, or ones that unbalance the arms.
+ * Of chances that rounding makes unequal. A choice of the trial, not a mistake: with a ratio the algorithm computes the
+ * imbalance in ascending order, and with two arms or one factor there is nothing to favour.
  */
-
-/** Notes every warning about an accepted study. None of them contains the seed. */
-export function warnAbout({ configuration, parameters, seed, lineOf, isGiven }: ReadStudy, note: Note): void {
-  const warn = (setting: string, message: string) =>
-    note(lineOf(setting), `study ${quote(configuration.name)}: ${message}`);
-
-  if (seed !== undefined && isWeakSeed(seed)) {
-    warn(
-      'starting_seed',
-      'starting_seed is below 2^96: such a seed can be found by search from published allocations (one of 32 bits ' +
-        'from a hundred records, in minutes), and every later assignment is then known in advance; the study is ' +
-        'recorded as having a weak seed (hint: leave starting_seed out of a new study, and the service draws 128 ' +
-        'random bits; keep it only to repeat or continue a study that already used it)',
-    );
-  }
-
-  const { treatments, ratio, limits, policies } = configuration;
-  if (limits && !policies?.stopAtLimit)
-    warn(
-      'limits',
-      'the limits are information only: nobody is stopped when one is reached ' +
-        '(hint: write policies: {stop_at_limit: true} to refuse participants beyond them)',
-    );
-  warnAboutNames(configuration, warn);
-  if ('method' in configuration) {
-    warnAboutMethod(configuration, parameters ?? {}, warn);
-    return;
-  }
-  const { w, alpha, beta } = configuration;
-  if (alpha > beta) {
-    warn(
-      'alpha',
-      `alpha (${alpha}) is greater than beta (${beta}): each assignment makes the same treatment more likely next ` +
-        'time, which drives the arms apart instead of balancing them ' +
-        '(hint: choose beta greater than alpha; alpha 0 and beta 1 are usual)',
-    );
-  }
-
-  warnAboutRounding(configuration, warn);
-
-  const slots = (ratio ?? treatments.map(() => 1)).reduce((sum, share) => sum + share, 0);
-  const balls = w * slots + beta * (slots - 1);
-  // w / balls < 0.05, in whole numbers.
-  if (20 * w < balls) {
-    const [one, all] = ratio ? ['slot', 'slots of the ratio'] : ['arm', 'arms'];
-    warn(
-      ['beta', 'w'].find(isGiven) ?? 'treatments',
-      `after one assignment the ${one} just assigned keeps w = ${w} of w*K + beta*(K-1) = ${balls} balls (K = ${slots} ` +
-        `${all}, ignoring alpha), fewer than 5 in 100: the next ${one} is nearly certain not to be the same one` +
-        (ratio ? '' : ', and with two arms it can be predicted') +
-        ' (hint: choose a larger w or a smaller beta)',
-    );
-  }
-}
-
-/**
- * A choice of the trial, not a mistake: with a ratio the algorithm computes the imbalance in ascending order, and with two
- * arms or one factor there is nothing to favour.
- */
-function warnAboutRounding(
-  { D, treatments, factors, ratio }: UrnConfiguration,
-  warn: (setting: string, message: string) => void,
-): void {
+function warnAboutRounding({ D, treatments, factors, ratio }: UrnConfiguration, warn: Warn): void {
   if (D === 'range' || ratio || treatments.length < 3 || factors.length < 2) return;
   warn(
     'D',
@@ -232,9 +227,10 @@ function warnAboutRounding(
   );
 }
 
-/** Advice on what a studies file leaves out, for whoever checks it. Nothing is wrong, but it is hard to change later. */
-
-/** @param hasPacks whether the study has lists of packs in the log */
+/**
+ * Advice on what a studies file leaves out, for whoever checks it. Nothing is wrong, but it is hard to change later.
+ * @param hasPacks whether the study has lists of packs in the log
+ */
 export function adviceOn({ configuration, file, lineOf }: ConfiguredStudy, hasPacks: boolean): Finding[] {
   const { name, idPattern, blinding } = configuration;
   const advice = (setting: string, text: string): Finding => ({
