@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander';
 import { quote } from '../base/text.ts';
 import { unblindedBy } from '../core/access/limited-keys.ts';
-import { type FileOutcome, outcomeOf, type Recorded } from '../core/configuration/file-and-log.ts';
+import { type FileOutcome, outcomeOf, type StudyInLog } from '../core/configuration/file-and-log.ts';
 import { type Finding, formatFinding, StudiesFileError } from '../core/configuration/finding.ts';
 import {
   type CheckedStudiesFile,
@@ -95,7 +95,7 @@ function warningsOf(
   throw new StudiesFileError(all);
 }
 
-interface RecordedWithPacks extends Recorded {
+interface RecordedWithPacks extends StudyInLog {
   readonly hasPacks: boolean;
 }
 

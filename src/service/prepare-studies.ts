@@ -119,12 +119,12 @@ export function logAfterAmendments(
 
 function logComparison(logger: Logger, study: string, comparison: Comparison): void {
   const differences = describeComparison(comparison, { secrets: 'withhold' });
-  if (comparison.standing === 'differs')
+  if (comparison.result === 'differs')
     logger.error(
       { study, differences },
       'study suspended: the studies file differs from the design in force (hint: urn studies check shows the differences)',
     );
-  if (comparison.standing === 'behind')
+  if (comparison.result === 'behind')
     logger.warn(
       { study, differences },
       'the studies file describes an earlier design of this study (hint: bring it up to date; urn studies check shows what is missing)',

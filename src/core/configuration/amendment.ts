@@ -1,3 +1,8 @@
+/**
+ * The amendment that a studies file asks for: the changes that make the design in force what the file says, what no amendment
+ * can do, what may be a mistake, and each change in words.
+ */
+
 import type { Protocol } from '../../../events/define.ts';
 import { canonicalJson } from '../../../events/record.ts';
 import type { DesignChange, Limits } from '../../../events/study.ts';
@@ -32,132 +37,7 @@ import {
 } from './differences.ts';
 import { POLICY_KEYS } from './settings.ts';
 
-/** The amendment that makes a design what the studies file says. */
-
 export type LevelRenamed = Extract<DesignChange, { kind: 'level-renamed' }>;
-
-/**
- * In the order in which they must be applied. Differences that no change can make are left out, so the file still differs
- * from the resulting design.
- * @param renamings what the file cannot say, because a renamed level looks like one level closed and another added
- */
-export function changesTo(
-  file: StudyInFile,
-  registered: RegisteredStudy,
-  design: Design,
-  renamings: readonly LevelRenamed[],
-): DesignChange[] {
-  const requested = requestedDesign(registered, file);
-  const renamed = renamings.reduce(changedDesign, design);
-  const urns = [
-    ...activeFactors(renamed).flatMap((factor) => levelChanges(factor, requested.factors)),
-    ...retirements(renamed, requested),
-    ...urnChange(renamed, requested),
-    ...armChanges(renamed, requested),
-  ];
-  const after = urns.reduce(changedDesign, renamed);
-  return [
-    ...renamings,
-    // Before the arms: the name of a new arm may be that of a visit that is gone.
-    ...visitsChange(design, requested),
-    ...urns,
-    ...limitsChange(after, requested.limits),
-    ...otherChanges(after, requested),
-    ...closedArms(renamed, requested),
-  ];
-}
-
-/** Levels are closed last, so that a factor never has none. */
-function levelChanges(
-  { name: factor, levels, closed }: Factor,
-  requested: readonly Factor[],
-): DesignChange[] {
-  const listed = requested.find(({ name }) => name === factor)?.levels;
-  if (!listed) return [];
-  const added = listed.filter((level) => !levels.includes(level));
-  const reopened = closed.filter((level) => listed.includes(level));
-  const goes = levels.filter((level) => !listed.includes(level) && !closed.includes(level));
-  return [
-    ...added.map((level) => ({ kind: 'level-added', factor, level }) as const),
-    ...reopened.map((level) => ({ kind: 'level-reopened', factor, level }) as const),
-    ...goes.map((level) => ({ kind: 'level-closed', factor, level }) as const),
-  ];
-}
-
-function retirements(design: Design, requested: Design): DesignChange[] {
-  return activeFactors(design)
-    .filter(({ name }) => requested.factors.every((factor) => factor.name !== name))
-    .map(({ name }) => ({ kind: 'factor-retired', factor: name }));
-}
-
-/** Only what is different. */
-function urnChange({ method: design }: Design, { method }: Design): DesignChange[] {
-  if (design.name !== 'urn' || method.name !== 'urn') return [];
-  const { w, alpha, beta, D } = method;
-  const change = {
-    ...(w !== design.w && { w }),
-    ...(alpha !== design.alpha && { alpha }),
-    ...(beta !== design.beta && { beta }),
-    ...(D !== design.D && { D }),
-  };
-  return Object.keys(change).length > 0 ? [{ kind: 'urn', ...change }] : [];
-}
-
-/** The arms that are added or reopened, and the ratio. A new ratio names every arm, so a new arm needs no number of its own. */
-function armChanges(design: Design, requested: Design): DesignChange[] {
-  const { treatments, closedTreatments } = design;
-  const added = requested.treatments.filter((treatment) => !treatments.includes(treatment));
-  const share = (treatment: string) => slotsOf(requested, treatment).length;
-  const present = ratioOf(design);
-  const value = [...treatments, ...added].map((treatment, i) => share(treatment) || (present[i] ?? 1));
-  const isNewRatio = present.some((number, i) => number !== value[i]);
-  return [
-    ...closedTreatments
-      .filter((treatment) => requested.treatments.includes(treatment))
-      .map((treatment) => ({ kind: 'arm-reopened', treatment }) as const),
-    ...added.map((treatment): DesignChange => {
-      const ratio = share(treatment);
-      return { kind: 'arm-added', treatment, ...(!isNewRatio && ratio > 1 && { ratio }) };
-    }),
-    ...(isNewRatio ? [{ kind: 'ratio', value } as const] : []),
-  ];
-}
-
-function closedArms(design: Design, requested: Design): DesignChange[] {
-  return openTreatments(design)
-    .filter((treatment) => !requested.treatments.includes(treatment))
-    .map((treatment) => ({ kind: 'arm-closed', treatment }));
-}
-
-function visitsChange(design: Design, { visits }: Design): DesignChange[] {
-  return canonicalJson(visits) === canonicalJson(design.visits)
-    ? []
-    : [{ kind: 'visits', value: [...visits] }];
-}
-
-function limitsChange(design: Design, requested: Limits | undefined): DesignChange[] {
-  const value = resultingLimits(requested, design);
-  if (canonicalJson(value ?? null) === canonicalJson(design.limits ?? null)) return [];
-  return [{ kind: 'limits', ...(value && { value }) }];
-}
-
-function otherChanges(design: Design, requested: Design): DesignChange[] {
-  const { idPattern, target, blinding } = requested;
-  return [
-    ...(idPattern === design.idPattern
-      ? []
-      : [{ kind: 'id-pattern' as const, ...(idPattern !== undefined && { value: idPattern }) }]),
-    ...(target === design.target
-      ? []
-      : [{ kind: 'target' as const, ...(target !== undefined && { value: target }) }]),
-    ...(blinding === design.blinding ? [] : [{ kind: 'blinding' as const, value: blinding }]),
-    ...POLICY_NAMES.filter((name) => requested.policies[name] !== design.policies[name]).map(
-      (name) => ({ kind: 'policy', name, value: requested.policies[name] }) as DesignChange,
-    ),
-  ];
-}
-
-/** The amendment that a studies file asks for: its changes, what no amendment can do, and what may be a mistake. */
 
 /** What is asked for besides what the file says. */
 export interface AmendmentRequest
@@ -199,6 +79,131 @@ export function plannedAmendment(
   };
 }
 
+/**
+ * In the order in which they must be applied. Differences that no change can make are left out, so the file still differs
+ * from the resulting design.
+ * @param renamings what the file cannot say, because a renamed level looks like one level closed and another added
+ */
+export function changesTo(
+  file: StudyInFile,
+  registered: RegisteredStudy,
+  design: Design,
+  renamings: readonly LevelRenamed[],
+): DesignChange[] {
+  const requested = requestedDesign(registered, file);
+  const renamed = renamings.reduce(changedDesign, design);
+  const urns = [
+    ...activeFactors(renamed).flatMap((factor) => levelChanges(factor, requested.factors)),
+    ...factorRetirements(renamed, requested),
+    ...urnChange(renamed, requested),
+    ...armChanges(renamed, requested),
+  ];
+  const after = urns.reduce(changedDesign, renamed);
+  return [
+    ...renamings,
+    // Before the arms: the name of a new arm may be that of a visit that is gone.
+    ...visitsChange(design, requested),
+    ...urns,
+    ...limitsChange(after, requested.limits),
+    ...otherChanges(after, requested),
+    ...armClosings(renamed, requested),
+  ];
+}
+
+/** Levels are closed last, so that a factor never has none. */
+function levelChanges(
+  { name: factor, levels, closed }: Factor,
+  requested: readonly Factor[],
+): DesignChange[] {
+  const listed = requested.find(({ name }) => name === factor)?.levels;
+  if (!listed) return [];
+  const added = listed.filter((level) => !levels.includes(level));
+  const reopened = closed.filter((level) => listed.includes(level));
+  const goes = levels.filter((level) => !listed.includes(level) && !closed.includes(level));
+  return [
+    ...added.map((level) => ({ kind: 'level-added', factor, level }) as const),
+    ...reopened.map((level) => ({ kind: 'level-reopened', factor, level }) as const),
+    ...goes.map((level) => ({ kind: 'level-closed', factor, level }) as const),
+  ];
+}
+
+function factorRetirements(design: Design, requested: Design): DesignChange[] {
+  return activeFactors(design)
+    .filter(({ name }) => requested.factors.every((factor) => factor.name !== name))
+    .map(({ name }) => ({ kind: 'factor-retired', factor: name }));
+}
+
+/** Only what is different. */
+function urnChange({ method: design }: Design, { method }: Design): DesignChange[] {
+  if (design.name !== 'urn' || method.name !== 'urn') return [];
+  const { w, alpha, beta, D } = method;
+  const change = {
+    ...(w !== design.w && { w }),
+    ...(alpha !== design.alpha && { alpha }),
+    ...(beta !== design.beta && { beta }),
+    ...(D !== design.D && { D }),
+  };
+  return Object.keys(change).length > 0 ? [{ kind: 'urn', ...change }] : [];
+}
+
+/** The arms that are added or reopened, and the ratio. A new ratio names every arm, so a new arm needs no number of its own. */
+function armChanges(design: Design, requested: Design): DesignChange[] {
+  const { treatments, closedTreatments } = design;
+  const added = requested.treatments.filter((treatment) => !treatments.includes(treatment));
+  const share = (treatment: string) => slotsOf(requested, treatment).length;
+  const present = ratioOf(design);
+  const value = [...treatments, ...added].map((treatment, i) => share(treatment) || (present[i] ?? 1));
+  const isNewRatio = present.some((number, i) => number !== value[i]);
+  return [
+    ...closedTreatments
+      .filter((treatment) => requested.treatments.includes(treatment))
+      .map((treatment) => ({ kind: 'arm-reopened', treatment }) as const),
+    ...added.map((treatment): DesignChange => {
+      const ratio = share(treatment);
+      return { kind: 'arm-added', treatment, ...(!isNewRatio && ratio > 1 && { ratio }) };
+    }),
+    ...(isNewRatio ? [{ kind: 'ratio', value } as const] : []),
+  ];
+}
+
+function visitsChange(design: Design, { visits }: Design): DesignChange[] {
+  return canonicalJson(visits) === canonicalJson(design.visits)
+    ? []
+    : [{ kind: 'visits', value: [...visits] }];
+}
+
+function limitsChange(design: Design, requested: Limits | undefined): DesignChange[] {
+  const value = resultingLimits(requested, design);
+  if (canonicalJson(value ?? null) === canonicalJson(design.limits ?? null)) return [];
+  return [{ kind: 'limits', ...(value && { value }) }];
+}
+
+function otherChanges(design: Design, requested: Design): DesignChange[] {
+  const { idPattern, target, blinding } = requested;
+  return [
+    ...(idPattern === design.idPattern
+      ? []
+      : [{ kind: 'id-pattern' as const, ...(idPattern !== undefined && { value: idPattern }) }]),
+    ...(target === design.target
+      ? []
+      : [{ kind: 'target' as const, ...(target !== undefined && { value: target }) }]),
+    ...(blinding === design.blinding ? [] : [{ kind: 'blinding' as const, value: blinding }]),
+    ...POLICY_NAMES.filter((name) => requested.policies[name] !== design.policies[name]).map(
+      (name) => ({ kind: 'policy', name, value: requested.policies[name] }) as DesignChange,
+    ),
+  ];
+}
+
+function armClosings(design: Design, requested: Design): DesignChange[] {
+  return openTreatments(design)
+    .filter((treatment) => !requested.treatments.includes(treatment))
+    .map((treatment) => ({ kind: 'arm-closed', treatment }));
+}
+
+export function isSameProtocol(one: Protocol | undefined, other: Protocol | undefined): boolean {
+  return one?.version === other?.version && one?.date === other?.date;
+}
+
 function whyUnchangeable(difference: ConfigurationDifference, { factors, method }: Design): string {
   const { what, inForce, file } = difference;
   if (what === 'method') {
@@ -211,10 +216,6 @@ function whyUnchangeable(difference: ConfigurationDifference, { factors, method 
   return factors.some((factor) => factor.name === name)
     ? `the factor ${quote(name)} is retired, and a retired factor never returns (hint: take it out of the file)`
     : `the factor ${quote(name)} is new: nobody has a level of it yet, so its urns would have no counts (hint: register a successor study that has it, under another name)`;
-}
-
-export function isSameProtocol(one: Protocol | undefined, other: Protocol | undefined): boolean {
-  return one?.version === other?.version && one?.date === other?.date;
 }
 
 export type AmendmentDoubt =
@@ -252,15 +253,11 @@ export function amendmentDoubts(
     }))
     .filter(({ closed, added }) => closed.length > 0 && added.length > 0);
   return [
-    ...(compare(registered, designs, file).standing === 'behind'
-      ? [{ about: 'earlier-design' } as const]
-      : []),
+    ...(compare(registered, designs, file).result === 'behind' ? [{ about: 'earlier-design' } as const] : []),
     ...renamed,
     ...(has('arm-closed') && has('arm-added') ? [{ about: 'renamed-arm' } as const] : []),
   ];
 }
-
-/** Changes of a design in words, by the settings of the studies file that they are about. */
 
 /** The setting of the studies file that a change is about: `limits`, or `factors.sex`. */
 export function settingOf(change: DesignChange): string {

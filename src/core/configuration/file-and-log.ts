@@ -1,16 +1,14 @@
+/**
+ * How each study of a studies file compares with the log: once, in words, or for as long as a process runs, because the study
+ * can be amended meanwhile. While they differ, the study is suspended in that process.
+ */
+
 import type { StudyConfiguration } from '../../../events/study.ts';
 import type { Design } from '../model/design.ts';
 import type { Studies, Study } from '../study/studies.ts';
 import { type Comparison, compare, describeComparison } from './differences.ts';
 import type { StudiesFile } from './studies-file.ts';
 import type { ConfiguredStudy } from './study.ts';
-
-/** How a study of a studies file compares with the log. */
-
-/** A study in the log. */
-export interface Recorded extends Pick<Study, 'registered'> {
-  readonly designs: readonly Design[];
-}
 
 export interface FileOutcome {
   readonly study: string;
@@ -26,10 +24,15 @@ export interface FileOutcome {
   readonly liveByDefault: boolean;
 }
 
+/** A study in the log. */
+export interface StudyInLog extends Pick<Study, 'registered'> {
+  readonly designs: readonly Design[];
+}
+
 /** @param recorded the study in the log; undefined if it is new */
 export function outcomeOf(
   file: ConfiguredStudy,
-  recorded: Recorded | undefined,
+  recorded: StudyInLog | undefined,
   { liveByDefault }: Pick<StudiesFile, 'liveByDefault'>,
 ): FileOutcome {
   const { configuration, seed } = file;
@@ -45,7 +48,7 @@ export function outcomeOf(
 
 function comparedWithLog(
   file: ConfiguredStudy,
-  recorded: Recorded | undefined,
+  recorded: StudyInLog | undefined,
 ): Pick<FileOutcome, 'outcome' | 'amendment' | 'differences'> {
   if (!recorded) return { outcome: 'new', differences: [] };
   const { registered, designs } = recorded;
@@ -53,7 +56,7 @@ function comparedWithLog(
   const amendment = designs.at(-1)?.amendment ?? 0;
   const { differences } = comparison;
   return {
-    outcome: inWords(comparison, amendment),
+    outcome: outcomeInWords(comparison, amendment),
     ...(amendment > 0 && { amendment }),
     // The last text says what to do, and is about all of them.
     differences: describeComparison(comparison, { secrets: 'show' }).map((text, i) => {
@@ -63,12 +66,10 @@ function comparedWithLog(
   };
 }
 
-function inWords({ standing }: Comparison, amendment: number): FileOutcome['outcome'] {
-  if (standing !== 'agrees') return standing;
+function outcomeInWords({ result }: Comparison, amendment: number): FileOutcome['outcome'] {
+  if (result !== 'agrees') return result;
   return amendment > 0 ? 'as amended' : 'as registered';
 }
-
-/** Compares the studies file with the log, for as long as a process runs: the study can be amended meanwhile. */
 
 /**
  * Suspends the study in this process while the file differs: it then takes no participants here. An amendment by any process
@@ -87,6 +88,6 @@ export function suspendWhileDiffering(studies: Studies, file: ConfiguredStudy): 
     if (last?.designs !== designs) last = { designs, comparison: compare(registered, designs, file) };
     return last.comparison;
   };
-  studies.suspendWhile(stream, () => compareNow()?.standing === 'differs');
+  studies.suspendWhile(stream, () => compareNow()?.result === 'differs');
   return compareNow();
 }

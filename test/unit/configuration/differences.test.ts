@@ -42,7 +42,7 @@ const differences = (registered: RegisteredStudy, file: StudyInFile) =>
 const whenFileHas = (change: Partial<StudyConfiguration>) => differences(drawn, fileWith(change));
 
 const inWords = (found: ReturnType<typeof differences>) =>
-  describeComparison({ standing: 'differs', differences: found }, { secrets: 'show' });
+  describeComparison({ result: 'differs', differences: found }, { secrets: 'show' });
 
 describe('a file that agrees with the registration', () => {
   it.each<[what: string, file: StudyInFile]>([
@@ -56,7 +56,7 @@ describe('a file that agrees with the registration', () => {
 
   it('gives the seed that it gave before, and is described in no lines', () => {
     expect(differences(configured, fileWith({}, { seed: 4242n }))).toEqual([]);
-    expect(describeComparison({ standing: 'agrees', differences: [] }, { secrets: 'show' })).toEqual([]);
+    expect(describeComparison({ result: 'agrees', differences: [] }, { secrets: 'show' })).toEqual([]);
   });
 });
 
@@ -161,7 +161,7 @@ describe('the description of differences', () => {
   });
 
   it('withholds only the treatments from logs', () => {
-    const lines = describeComparison({ standing: 'differs', differences: found }, { secrets: 'withhold' });
+    const lines = describeComparison({ result: 'differs', differences: found }, { secrets: 'withhold' });
     expect(lines.join()).not.toMatch(/Zulu|"A"|"B"/);
     expect(lines[1]).toMatch(/^treatments differs .*`urn studies check`/);
     expect(lines.toSpliced(1, 1)).toEqual(inWords(found).toSpliced(1, 1));
@@ -201,7 +201,7 @@ describe('the file of an amended study', () => {
   });
   const urn: DesignChange[] = [{ kind: 'urn', w: 2, D: 'variance' }];
 
-  it.each<[string, Comparison['standing'], DesignChange[][], Partial<StudyConfiguration>]>([
+  it.each<[string, Comparison['result'], DesignChange[][], Partial<StudyConfiguration>]>([
     ['lists the open levels', 'agrees', [added], sites('1', '2', '3')],
     ['lists no closed ones', 'agrees', [added, closed], sites('1', '3')],
     ['lists a level by its present name', 'agrees', [added, renamed], sites('One', '2', '3')],
@@ -227,8 +227,8 @@ describe('the file of an amended study', () => {
     ['gives the numbers of the urns', 'agrees', [urn], { w: 2, D: 'variance' }],
     ['gives earlier ones', 'behind', [urn], {}],
     ['gives some of them', 'differs', [urn], { w: 2 }],
-  ])('%s: it %s', (_, standing, amendments, file) => {
-    expect(compare(drawn, designsAfter(amendments), fileWith(file)).standing).toBe(standing);
+  ])('%s: it %s', (_, result, amendments, file) => {
+    expect(compare(drawn, designsAfter(amendments), fileWith(file)).result).toBe(result);
   });
 
   it('differs in its ratio, which is reported without naming arms', () => {
@@ -257,9 +257,9 @@ describe('the file of an amended study', () => {
     const designs = designsAfter([[retired('site')]], limited);
     const registered = { ...drawn, configuration: limited };
     const sex = { factors: configuration.factors.slice(0, 1) };
-    expect(compare(registered, designs, fileWith(sex)).standing).toBe('agrees');
+    expect(compare(registered, designs, fileWith(sex)).result).toBe('agrees');
     expect(compare(registered, designs, fileWith({ limits: limited.limits }))).toMatchObject({
-      standing: 'behind',
+      result: 'behind',
       differences: [{ what: 'factors.site', file: '["1", "2"]' }],
     });
   });
@@ -268,15 +268,15 @@ describe('the file of an amended study', () => {
     const limited = { ...configuration, ...limits(limit('1', 10), limit('2', 20)) };
     const { limits: value } = limits(limit('1', 10), limit('2', 20), limit('3', 30));
     const designs = designsAfter([added, [site.closed('1')], [{ kind: 'limits', value }]], limited);
-    const standing = (...of: ReturnType<typeof limit>[]) =>
+    const result = (...of: ReturnType<typeof limit>[]) =>
       compare(
         { ...drawn, configuration: limited },
         designs,
         fileWith({ ...sites('3', '2'), ...limits(...of) }),
       );
-    expect(standing(limit('3', 30), limit('2', 20)).standing).toBe('agrees');
-    expect(standing(limit('2', 25))).toMatchObject({
-      standing: 'differs',
+    expect(result(limit('3', 30), limit('2', 20)).result).toBe('agrees');
+    expect(result(limit('2', 25))).toMatchObject({
+      result: 'differs',
       differences: [{ what: 'limits' }],
     });
   });
@@ -285,7 +285,7 @@ describe('the file of an amended study', () => {
     const version = (number: string) => ({ protocol: { version: number } });
     const design = registeredDesign(configuration);
     const of = (more: object) => compare(drawn, [design, { ...design, ...version('3.0') }], fileWith(more));
-    for (const more of [{}, version('3.0')]) expect(of(more).standing).toBe('agrees');
+    for (const more of [{}, version('3.0')]) expect(of(more).result).toBe('agrees');
     expect(of(version('4.0')).differences).toEqual([
       { what: 'protocol', inForce: '{"version":"3.0"}', file: '{"version":"4.0"}' },
     ]);
