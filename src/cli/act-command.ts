@@ -7,7 +7,7 @@ import { currentId } from '../core/model/participants.ts';
 import { participants } from '../core/study/fold.ts';
 import { performAct } from '../core/study/studies.ts';
 import type { WriteResult } from '../core/write/writer.ts';
-import { type ActEvent, actText, changeText } from '../evidence/bundle/texts.ts';
+import { type ActEvent, actText, levelChangeText } from '../evidence/bundle/texts.ts';
 import { askedIn, bodyName, bodyOf, checkedBody } from '../service/http/request/body-form.ts';
 import {
   type ActRow,
@@ -92,7 +92,9 @@ function valueText(value: unknown): string {
     return [...value.slice(0, SHOWN).map(valueText), ...more].join('; ');
   }
   if (typeof value !== 'object' || value === null) return String(value);
-  return 'factor' in value ? changeText(value as LevelChange) : Object.values(value).map(String).join(', ');
+  return 'factor' in value
+    ? levelChangeText(value as LevelChange)
+    : Object.values(value).map(String).join(', ');
 }
 
 function effectOf({ row: { effect }, log, study }: RequestedAct, outcome: StudyOutcome): string[] {

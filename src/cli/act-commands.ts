@@ -7,7 +7,7 @@ import { quote } from '../base/text.ts';
 import { counted } from '../base/wording.ts';
 import type { ActName } from '../core/acts/acts.ts';
 import { MAX_ENTRIES } from '../core/model/packs.ts';
-import { changeText } from '../evidence/bundle/texts.ts';
+import { levelChangeText } from '../evidence/bundle/texts.ts';
 import { codeProblem, readCodes } from '../evidence/import/pack-file.ts';
 import { actCommand } from './act-command.ts';
 import {
@@ -86,7 +86,7 @@ const ROWS = {
     ],
     read: changesIn,
     order: ({ changes }, id) =>
-      `Correct ${id} (${(changes as readonly LevelChange[]).map(changeText).join(', ')})`,
+      `Correct ${id} (${(changes as readonly LevelChange[]).map(levelChangeText).join(', ')})`,
     effect: counting('later allocations count the participant at the new levels'),
     help: `${CORRECTS}
 Causes: entry (a slip when it was entered), source (the source record was wrong), definition (the level was misunderstood),

@@ -1,3 +1,8 @@
+/**
+ * The files of a bundle, each compared with the manifest while it is read. The manifest guards against damage, not against
+ * people. But a file that is in the archive and not in the manifest could be mistaken for a part of the bundle.
+ * docs/bundle.md describes the format, and that of the lines of records, which are written and split here too.
+ */
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import {
@@ -11,21 +16,9 @@ import { jsonProblem } from '../../base/json.ts';
 import { decodeUtf8 } from '../../core/log/formats.ts';
 import { BundleError, ZipReader } from './zip-reader.ts';
 
-/**
- * The files of a bundle, each compared with the manifest while it is read. The manifest guards against damage, not against
- * people. But a file that is in the archive and not in the manifest could be mistaken for a part of the bundle.
- */
-
-const FORMAT = 'urn-bundle@1';
 const MANIFEST = 'manifest.json';
-const MAX_MANIFEST_BYTES = 2 ** 20;
-/** Limit for other files that are read as a whole. */
+/** Limit for files that are read as a whole. The manifest has its own. */
 const MAX_WHOLE_BYTES = 64 * 2 ** 20;
-/** Of lists, objects, members and lines. Small texts of many parts would take gigabytes when they are parsed. */
-const MAX_PARTS = 4_000_000;
-const SEPARATORS = Buffer.from('[{,\n');
-/** No file of a bundle is nearly as deep. */
-const MAX_DEPTH = 100;
 
 /** The members that are used. The others repeat what the records say. */
 const Manifest = z.object({
@@ -82,7 +75,7 @@ export class BundleFiles {
 
   /** All bytes of a file; empty if it is missing. @throws BundleError when there are too many, and as `read` */
   async readWhole(path: string): Promise<Buffer> {
-    return this.has(path) ? whole(this.read(path), path, MAX_WHOLE_BYTES) : Buffer.alloc(0);
+    return this.has(path) ? readToEnd(this.read(path), path, MAX_WHOLE_BYTES) : Buffer.alloc(0);
   }
 
   /** What is wrong with the files, by path. Reads all files that belong in a bundle and have not been read yet. */
@@ -118,10 +111,13 @@ export class BundleFiles {
   }
 }
 
+const FORMAT = 'urn-bundle@1';
+const MAX_MANIFEST_BYTES = 2 ** 20;
+
 /** @throws BundleError */
 async function readManifest(zip: ZipReader, file: string): Promise<Manifest> {
   if (!zip.has(MANIFEST)) throw new BundleError(`${file} is not a bundle: it has no ${MANIFEST}`);
-  const json = parseStrictly(await whole(zip.read(MANIFEST), MANIFEST, MAX_MANIFEST_BYTES));
+  const json = parseStrictly(await readToEnd(zip.read(MANIFEST), MANIFEST, MAX_MANIFEST_BYTES));
   const { format } = z.object({ format: z.string() }).safeParse(json).data ?? {};
   if (format !== undefined && format !== FORMAT)
     throw new BundleError(
@@ -133,7 +129,7 @@ async function readManifest(zip: ZipReader, file: string): Promise<Manifest> {
   return manifest.data;
 }
 
-async function whole(pieces: AsyncIterable<Buffer>, path: string, maxBytes: number): Promise<Buffer> {
+async function readToEnd(pieces: AsyncIterable<Buffer>, path: string, maxBytes: number): Promise<Buffer> {
   const all: Buffer[] = [];
   let bytes = 0;
   for await (const piece of pieces) {
@@ -146,6 +142,10 @@ async function whole(pieces: AsyncIterable<Buffer>, path: string, maxBytes: numb
   return whole;
 }
 
+/** Of lists, objects, members and lines. Small texts of many parts would take gigabytes when they are parsed. */
+const MAX_PARTS = 4_000_000;
+const SEPARATORS = Buffer.from('[{,\n');
+
 /** @throws BundleError */
 export function refuseManyParts(bytes: Uint8Array, path: string): void {
   if (bytes.length <= MAX_PARTS) return;
@@ -153,6 +153,9 @@ export function refuseManyParts(bytes: Uint8Array, path: string): void {
   for (const byte of bytes) if (SEPARATORS.includes(byte)) parts++;
   if (parts > MAX_PARTS) throw new BundleError(`${path} has more than ${MAX_PARTS} parts`);
 }
+
+/** No file of a bundle is nearly as deep. */
+const MAX_DEPTH = 100;
 
 /** JSON that can be read in one way only: UTF-8 without a mark, no member twice. Undefined for anything else. */
 export function parseStrictly(bytes: Uint8Array): unknown {
@@ -166,34 +169,32 @@ export function parseStrictly(bytes: Uint8Array): unknown {
   }
 }
 
+const TAB = Buffer.from('\t');
+const LINE_FEED = Buffer.from('\n');
+
 /**
- * The lines of a bundle's record files, in order of revision (docs/bundle.md):
+ * A record of a study, as a line of the bundle's record files, which are in order of revision:
  *
  *   <leaf hash, lower-case hex> TAB <record> TAB <sealed sections> LF
  *
  * Record and sections are the exact bytes of the log. Canonical JSON escapes control characters, so it never contains a
- * tab or a line feed. A withheld record has only its leaf hash, which keeps the tree complete.
+ * tab or a line feed.
  */
-
-const TAB = Buffer.from('\t');
-const LINE_FEED = Buffer.from('\n');
-
-/** A record of a study. */
 export function studyLine(stored: RecordBytes, content: Content): Buffer {
-  return line(stored, includedSections(stored.sealed, content));
+  return recordLine(stored, includedSections(stored.sealed, content));
 }
 
 /** A record of `log` or `access`. Its sections are never included, because they hold credentials. */
 export function otherLine(stored: RecordBytes): Buffer {
-  return line(stored, NO_SECTIONS);
+  return recordLine(stored, NO_SECTIONS);
 }
 
-/** A record of which only the existence is shown. */
+/** A record of which only the existence is shown: its leaf hash alone, which keeps the tree complete. */
 export function withheldLine({ leaf }: RecordBytes): Buffer {
   return Buffer.from(`${hex(leaf)}\t\t\n`);
 }
 
-function line({ leaf, record }: RecordBytes, sections: Uint8Array): Buffer {
+function recordLine({ leaf, record }: RecordBytes, sections: Uint8Array): Buffer {
   return Buffer.concat([Buffer.from(hex(leaf)), TAB, record, TAB, sections, LINE_FEED]);
 }
 
@@ -202,34 +203,33 @@ function hex(bytes: Uint8Array): string {
 }
 
 /** The fields of a line, unchecked. Only a record of `access` may be withheld. */
-export interface LineFields extends RecordBytes {
+interface LineFields extends RecordBytes {
   readonly isWithheld?: boolean;
 }
 
-const WITHHELD = /^[0-9a-f]{64}\t\t$/;
-const LEAF = /^[0-9a-f]{64}$/;
+const WITHHELD_LINE = /^[0-9a-f]{64}\t\t$/;
+const LEAF_HASH = /^[0-9a-f]{64}$/;
+const NOTHING = Buffer.alloc(0);
 
 /**
  * Splits a line without its line feed. A line without three valid fields gives a record that fails verification: an
  * invalid leaf hash becomes an empty leaf, and everything after the second tab is taken as the sections.
  */
 export function parseLine(line: Buffer, mayBeWithheld: boolean): LineFields {
-  if (mayBeWithheld && line.length === 66 && WITHHELD.test(line.toString('latin1')))
-    return { leaf: leafOf(line.subarray(0, 64)), record: NONE, sealed: NONE, isWithheld: true };
+  if (mayBeWithheld && line.length === 66 && WITHHELD_LINE.test(line.toString('latin1')))
+    return { leaf: leafOf(line.subarray(0, 64)), record: NOTHING, sealed: NOTHING, isWithheld: true };
   const first = line.indexOf(TAB);
-  if (first < 0) return { leaf: leafOf(line), record: NONE, sealed: NONE };
+  if (first < 0) return { leaf: leafOf(line), record: NOTHING, sealed: NOTHING };
   const second = line.indexOf(TAB, first + 1);
   const end = second < 0 ? line.length : second;
   return {
     leaf: leafOf(line.subarray(0, first)),
     record: line.subarray(first + 1, end),
-    sealed: second < 0 ? NONE : line.subarray(second + 1),
+    sealed: second < 0 ? NOTHING : line.subarray(second + 1),
   };
 }
 
-const NONE = Buffer.alloc(0);
-
 function leafOf(field: Buffer): Buffer {
   const text = field.toString('latin1');
-  return LEAF.test(text) ? Buffer.from(text, 'hex') : NONE;
+  return LEAF_HASH.test(text) ? Buffer.from(text, 'hex') : NOTHING;
 }

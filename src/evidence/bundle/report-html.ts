@@ -1,3 +1,9 @@
+/**
+ * The report of a bundle, for the screen and for paper: one HTML file without scripts or external resources. In a blinded
+ * bundle it names no treatment, not even in the configuration. The sections below are in the order of the page.
+ *
+ * It is loaded when the first report is written: its pictures are not needed to start a service.
+ */
 import type { Content } from '../../../events/record.ts';
 import type { Limits, Policies, StudyConfiguration } from '../../../events/study.ts';
 import { armColour } from '../../base/charts/series.ts';
@@ -25,15 +31,267 @@ import {
   type ReportEntry,
   type ReportedParticipant,
   type ReportParticipants,
-  type StreamSummary,
   type StudySummary,
 } from './study-summary.ts';
 import { sentence, shownInstant } from './texts.ts';
 
-/** The part of a report that counts participants: a flow diagram's numbers, and the balance of the arms. */
+export interface ReportParts {
+  readonly summary: StudySummary;
+  readonly content: Content;
+  readonly identity: LogIdentity;
+  readonly streams: readonly StreamSummary[];
+  readonly version: string;
+  readonly verifierSha256: string;
+}
+
+export interface StreamSummary {
+  readonly stream: string;
+  readonly records: number;
+  /** Records of which only the leaf hash is in the bundle. */
+  readonly withheld: number;
+  /** Base64. */
+  readonly root: string;
+}
+
+/** Yields the document in pieces. */
+export function* reportHtml(parts: ReportParts): Generator<string> {
+  const { summary, content } = parts;
+  const { configuration, people } = summary;
+  if (!configuration || !people) throw new Error('a study without a registration has no report');
+  const isOpen = content !== 'blinded';
+  yield `<!doctype html>
+<html lang="en"><head><meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<title>${e(configuration.name)}: randomization report</title>
+<style>${REPORT_STYLE}</style></head><body>
+<h1>${e(configuration.name)}</h1>
+<p class="lead">Randomization report, as of ${e(shownInstant(summary.lastAt))}, ${counted(summary.participants, 'participant')}</p>
+${CONTENT_NOTICE[content]}
+${studySection(parts, configuration)}
+${registeredSection(configuration, isOpen)}
+${people.isAmended ? inForceSection(people, isOpen) : ''}
+${flowSection(people, isOpen)}
+${enrolmentSection(summary, people.design)}
+${isOpen ? balanceSection(people) : levelsSection(people)}
+`;
+  yield* eventsSection(summary, people, configuration, isOpen);
+  yield `${verificationSection(parts)}
+</body></html>
+`;
+}
+
+const CONTENT_NOTICE: Record<Content, string> = {
+  full: `<p class="warning"><strong>Unblinding material.</strong> This report names treatments. A full bundle holds the
+states of the random generator and the entries of lists too, from which later assignments can be computed.</p>`,
+  open: `<p class="warning"><strong>Unblinding material.</strong> This report names the treatment of every participant.
+An open bundle holds no state of the random generator, and no entry of a list.</p>`,
+  blinded: `<p class="plain"><strong>Blinded.</strong> This report shows nobody's treatment. A blinded bundle
+proves participants, levels, times and completeness; its draws cannot be replayed.</p>`,
+};
+
+function studySection({ summary, identity }: ReportParts, configuration: StudyConfiguration): string {
+  const { mode } = configuration;
+  const isUsed = methodIn(configuration).name !== 'list';
+  const drawn = `drawn from the operating system${isUsed ? '' : ', and not used'}`;
+  const seed = summary.seedSource === 'drawn' ? drawn : 'configured';
+  return `<h2>Study</h2>
+${htmlTable(
+  [],
+  [
+    ['Mode', mode],
+    ['Registered', e(shownInstant(summary.registeredAt))],
+    ['Last event', e(shownInstant(summary.lastAt))],
+    ['Participants', String(summary.participants)],
+    ...stateRows(summary),
+    ...entryRows(summary),
+    ...packRows(summary),
+    ...unblindedRows(summary),
+    ['Seed', `${seed}${summary.seedWeak ? ' (weak: below 2<sup>96</sup>, it can be found by search)' : ''}`],
+    ...importedRows(summary),
+    ...summary.recoveries.map((what) => ['Recovered', e(what)]),
+    ['Study id', `<code>${e(summary.studyId)}</code>`],
+    ['Log', `${e(identity.logName)} <code>${e(identity.logId)}</code>`],
+  ],
+  'facts',
+)}`;
+}
+
+function stateRows({ halt }: StudySummary): string[][] {
+  return halt ? [['State', e(`${halt.state} since ${shownInstant(halt.at)}: ${halt.reason}`)]] : [];
+}
+
+function entryRows({ entries: { lists, registered, skipped } }: StudySummary): string[][] {
+  const on = `${registered} on ${counted(lists, 'list')}`;
+  return lists > 0 ? [['Entries of lists', `${on}; skipped: ${skipped}`]] : [];
+}
+
+function packRows({ packs }: StudySummary): string[][] {
+  const { lists, registered, replaced, withdrawn, dispensed, corrected } = packs;
+  const atVisits = dispensed > 0 ? `; given at visits: ${dispensed}; corrected: ${corrected}` : '';
+  const on = `${registered} on ${counted(lists, 'list')}`;
+  return lists > 0 ? [['Packs', `${on}; replaced: ${replaced}; withdrawn: ${withdrawn}${atVisits}`]] : [];
+}
+
+function unblindedRows({ revealed, revealedPacks, unblindingReported }: StudySummary): string[][] {
+  const ofPacks = revealedPacks > 0 ? `; of packs that nobody had: ${revealedPacks}` : '';
+  return [
+    ...(Object.keys(revealed).length > 0
+      ? [['Codes broken', e(`${describeNumbers(revealed)}${ofPacks}`)]]
+      : []),
+    ...(unblindingReported > 0 ? [['Unblinded outside', `${unblindingReported} reported`]] : []),
+  ];
+}
+
+function importedRows({ imported: history }: StudySummary): string[][] {
+  if (!history) return [];
+  const { redrawn, unproven, isContinued } = history;
+  const rows = [
+    'Imported',
+    `${counted(redrawn + unproven, 'participant')} of another system: ${redrawn} drawn again, ${unproven} not`,
+  ];
+  const known =
+    'goes on where the other system stopped: whoever has a copy of that system can compute every later arm';
+  return isContinued ? [rows, ['Generator', known]] : [rows];
+}
+
+function registeredSection(configuration: StudyConfiguration, isOpen: boolean): string {
+  const { treatments, factors, idPattern, targetEnrollment } = configuration;
+  const { ratio, visits = [] } = configuration;
+  return `<h2>Configuration as registered</h2>
+${htmlTable(
+  [],
+  [
+    ['Treatments', isOpen ? treatments.map(e).join(', ') : `${treatments.length}, not named in this report`],
+    ...(ratio ? [ratioRow(ratio)] : []),
+    ...methodRows(methodIn(configuration)),
+    ...(targetEnrollment === undefined ? [] : [['Target', String(targetEnrollment)]]),
+    ...lifeRows(configuration),
+    ...idRows(idPattern),
+    ...visitRows(visits),
+    ...factors.map(({ name, levels }) => [`Factor ${e(name)}`, levels.map(e).join(' · ')]),
+  ],
+  'facts',
+)}`;
+}
+
+function methodRows(method: Design['method']): string[][] {
+  if (method.name !== 'urn') return [['Method', e(methodText(method))]];
+  const { D, w, alpha, beta, urnSelection } = method;
+  return [
+    ['Method', "Wei's urn for each factor level; the most imbalanced urn is drawn from, ties by lot"],
+    ['Imbalance measure', D],
+    ['Urn', `w = ${w}, alpha = ${alpha}, beta = ${beta}, selection ${urnSelection}`],
+  ];
+}
+
+/** The settings that concern the life of the study after its registration. */
+function lifeRows({ blinding, start, limits, policies, protocol }: StudyConfiguration): string[][] {
+  return [
+    blindingRow(blinding ?? 'open'),
+    ...(start === undefined ? [] : [['Start', 'paused, until it was opened']]),
+    ...limitRows(limits, policies),
+    ...(protocol ? [['Protocol', e(protocolText(protocol))]] : []),
+  ];
+}
+
+/** What amendments can change. */
+function inForceSection({ design, restarts }: ReportParticipants, isOpen: boolean): string {
+  const { amendment, target, blinding, limits, policies, idPattern, factors, protocol } = design;
+  const { visits } = design;
+  return `<h2>Design in force</h2>
+<p class="lead">After the last event, with its defaults. The method is as it was registered.</p>
+${htmlTable(
+  [],
+  [
+    ['Amendments', String(amendment)],
+    ...(protocol ? [['Protocol', e(protocolText(protocol))]] : []),
+    ['Treatments', treatmentsInForce(design, isOpen)],
+    ...(hasRatio(design) ? [ratioRow(ratioOf(design))] : []),
+    ...urnRows(design.method),
+    ...(restarts.length > 0
+      ? [
+          [
+            design.method.name === 'urn' ? 'Urns began anew' : 'Method began anew',
+            `with amendment ${restarts.join(', ')}`,
+          ],
+        ]
+      : []),
+    ...(target === undefined ? [] : [['Target', String(target)]]),
+    blindingRow(blinding),
+    ...limitRows(limits, policies),
+    ...idRows(idPattern),
+    ...visitRows(visits),
+    ...factors.map((factor) => [
+      `Factor ${e(factor.name)}`,
+      `${factor.isRetired ? '<strong>retired</strong>: ' : ''}${levelsInForce(factor)}`,
+    ]),
+  ],
+  'facts',
+)}`;
+}
+
+function treatmentsInForce(
+  { treatments, closedTreatments, stoppedTreatments }: Design,
+  isOpen: boolean,
+): string {
+  const [closed, stopped] = [closedTreatments.length, stoppedTreatments.length];
+  const ofThem = closed > 0 ? `, of them ${closed} closed` : '';
+  const ofThese = stopped > 0 ? `, of these ${stopped} stopped` : '';
+  if (!isOpen) return `${treatments.length}${ofThem}${ofThese}, not named in this report`;
+  const remark = (name: string) =>
+    stoppedTreatments.includes(name) ? ' (stopped)' : closedTreatments.includes(name) ? ' (closed)' : '';
+  return treatments.map((name) => `${e(name)}${remark(name)}`).join(', ');
+}
+
+/** What amendments can change of the method. */
+function urnRows(method: Design['method']): string[][] {
+  if (method.name !== 'urn') return [];
+  const { D, w, alpha, beta } = method;
+  return [
+    ['Imbalance measure', D],
+    ['Urn', `w = ${w}, alpha = ${alpha}, beta = ${beta}`],
+  ];
+}
+
+function levelsInForce({ levels, closed, earlierNames }: Factor): string {
+  const shown = levels.map((level) => {
+    const earlier = earlierNames.filter(({ now }) => now === level).map(({ name }) => name);
+    const remarks = [
+      ...(closed.includes(level) ? ['closed'] : []),
+      ...(earlier.length > 0 ? [`earlier: ${earlier.join(', ')}`] : []),
+    ];
+    return remarks.length > 0 ? `${level} (${remarks.join('; ')})` : level;
+  });
+  return shown.map(e).join(' · ');
+}
+
+function ratioRow(ratio: readonly number[]): string[] {
+  return ['Ratio', `${ratio.join(':')}, in the order of the treatments`];
+}
+
+function blindingRow(blinding: Design['blinding']): string[] {
+  return ['Blinding', blinding === 'open' ? 'open: the sites know the arms' : blinding];
+}
+
+function limitRows(limits: Limits | undefined, policies: Policies | Design['policies'] = {}): string[][] {
+  const { stopAtLimit, ...others } = policies;
+  const stops = stopAtLimit ? '' : ' (information only)';
+  return [
+    ...limitTexts(limits).map((limit) => ['Limit', e(`${limit}${stops}`)]),
+    ...Object.entries(others).map(([name, value]) => ['Policy', `${name}: ${value}`]),
+  ];
+}
+
+function idRows(idPattern: string | undefined): string[][] {
+  return idPattern === undefined ? [] : [['Participant ids', `<code>${e(idPattern)}</code>`]];
+}
+
+function visitRows(visits: readonly string[]): string[][] {
+  return visits.length > 0 ? [['Visits', visitsText(visits)]] : [];
+}
 
 /** The numbers of a CONSORT flow diagram: by arm, or in a blinded report of all arms together. */
-function flow(people: ReportParticipants, isOpen: boolean): string {
+function flowSection(people: ReportParticipants, isOpen: boolean): string {
   const arms = isOpen ? people.design.treatments : [];
   const all = people.flow();
   const flows = [...arms.map((treatment) => people.flow(treatment)), all];
@@ -56,7 +314,19 @@ ${htmlTable(
 <p class="lead">${all.forced > 0 ? 'Forced: allocated outside the service, and entered by hand. ' : ''}Voided: randomized in error${all.forced > 0 ? ', or entered wrongly' : ''}. Unblinded: the code was broken, or an unblinding was reported.</p>`;
 }
 
-function balance(people: ReportParticipants): string {
+function enrolmentSection(summary: StudySummary, { target }: Design): string {
+  const [first] = summary.enrolment;
+  // Imported participants came before the study was registered here.
+  const since = Math.min(Date.parse(summary.registeredAt), first?.at ?? Number.POSITIVE_INFINITY);
+  const last = summary.enrolment.at(-1);
+  const end = Date.parse(summary.lastAt);
+  const points = last ? [...summary.enrolment, { at: end, participants: summary.participants }] : [];
+  return `<h2>Enrolment over time</h2>
+<figure>${enrolmentPicture(points, since, Math.max(end, since), target)}</figure>
+<p class="lead">Times are the service's clock, in UTC${summary.imported ? ', and those of imported participants as the other system had them' : ''}.</p>`;
+}
+
+function balanceSection(people: ReportParticipants): string {
   const { byArm } = people;
   const { treatments, ratio } = byArm;
   const head = ['', ...treatments.map(e), 'all'];
@@ -77,13 +347,26 @@ ${htmlTable(
 <p class="key">${key}</p>
 ${htmlTable(head, [withSum('All participants', byArm.totals), ...(ratio ? perSlot(byArm.totals, ratio) : [])], 'counts')}
 ${sections.join('\n')}
-${inTheUrns(people, byArm, head, withSum)}`;
+${countedPart(people, byArm, head, withSum)}`;
 }
 
 /** What is compared between arms that get different numbers of participants. */
 function perSlot(totals: readonly number[], ratio: readonly number[]): (string | number)[][] {
   const shares = totals.map((n, k) => Number((n / (ratio[k] ?? 1)).toFixed(2)));
   return [withSum('Ratio in force', ratio), ['Participants / ratio', ...shares, '']];
+}
+
+/** Takes the place of `balanceSection` in a blinded report. */
+function levelsSection(people: ReportParticipants): string {
+  const { everybody } = people;
+  const sections = everybody.factors.map(
+    ({ factor, levels }) => `${factorHead(people, everybody, factor)}
+<figure>${levelsPicture(levels, `participants by level of ${factor}`)}</figure>`,
+  );
+  return `<h2>Participants by level</h2>
+<p class="lead">Everybody who was randomized, voided or not, at their current levels.</p>
+${sections.join('\n')}
+${countedPart(people, everybody, ['', 'all'], (label, numbers) => [label, ...numbers])}`;
 }
 
 function factorHead({ design }: ReportParticipants, { totals, factors }: BalanceView, name: string): string {
@@ -94,21 +377,8 @@ function factorHead({ design }: ReportParticipants, { totals, factors }: Balance
 <p class="lead">${counted(without, 'participant')} ${plural(without, 'was', 'were')} randomized after it was retired, and ${plural(without, 'has', 'have')} no level of it.</p>`;
 }
 
-/** Takes the place of `balance` in a blinded report. */
-function levelCounts(people: ReportParticipants): string {
-  const { everybody } = people;
-  const sections = everybody.factors.map(
-    ({ factor, levels }) => `${factorHead(people, everybody, factor)}
-<figure>${levelsPicture(levels, `participants by level of ${factor}`)}</figure>`,
-  );
-  return `<h2>Participants by level</h2>
-<p class="lead">Everybody who was randomized, voided or not, at their current levels.</p>
-${sections.join('\n')}
-${inTheUrns(people, everybody, ['', 'all'], (label, numbers) => [label, ...numbers])}`;
-}
-
 /** Nothing while the urns count everybody at their current levels. */
-function inTheUrns(
+function countedPart(
   { design, restarts }: ReportParticipants,
   view: BalanceView,
   head: readonly string[],
@@ -146,286 +416,7 @@ function sum(numbers: readonly number[]): number {
   return numbers.reduce((total, number) => total + number, 0);
 }
 
-/** The style of the report. */
-
-const REPORT_STYLE = `${STYLE}
-table.counts { width: auto; min-width: 60%; }
-table.counts th:not(:first-child) { text-align: right; }
-table.events, table.events th { font-size: 8pt; }
-table.events th, table.events td { padding: 0.9mm 1.2mm; }
-/* Words are not broken while there is room. */
-table.events td { min-width: min(18mm, calc(180mm / var(--columns) - 2.5mm)); }
-table.events td:nth-child(2) { min-width: 19mm; }
-table.events td:last-child { min-width: 21mm; }
-table.events td.number { min-width: 0; }
-.key span { margin-right: 5mm; white-space: nowrap; }
-.key i { display: inline-block; width: 3.2mm; height: 3.2mm; margin-right: 1.2mm; vertical-align: -0.4mm; }
-`;
-
-/**
- * The report of a bundle, for the screen and for paper: one HTML file without scripts or external resources. In a blinded
- * bundle it names no treatment, not even in the configuration.
- */
-
-export interface ReportParts {
-  readonly summary: StudySummary;
-  readonly content: Content;
-  readonly identity: LogIdentity;
-  readonly streams: readonly StreamSummary[];
-  readonly version: string;
-  readonly verifierSha256: string;
-}
-
-const CONTENT: Record<Content, string> = {
-  full: `<p class="warning"><strong>Unblinding material.</strong> This report names treatments. A full bundle holds the
-states of the random generator and the entries of lists too, from which later assignments can be computed.</p>`,
-  open: `<p class="warning"><strong>Unblinding material.</strong> This report names the treatment of every participant.
-An open bundle holds no state of the random generator, and no entry of a list.</p>`,
-  blinded: `<p class="plain"><strong>Blinded.</strong> This report shows nobody's treatment. A blinded bundle
-proves participants, levels, times and completeness; its draws cannot be replayed.</p>`,
-};
-
-/** Yields the document in pieces. */
-export function* reportHtml(parts: ReportParts): Generator<string> {
-  const { summary, content } = parts;
-  const { configuration, people } = summary;
-  if (!configuration || !people) throw new Error('a study without a registration has no report');
-  const isOpen = content !== 'blinded';
-  yield `<!doctype html>
-<html lang="en"><head><meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<title>${e(configuration.name)}: randomization report</title>
-<style>${REPORT_STYLE}</style></head><body>
-<h1>${e(configuration.name)}</h1>
-<p class="lead">Randomization report, as of ${e(shownInstant(summary.lastAt))}, ${counted(summary.participants, 'participant')}</p>
-${CONTENT[content]}
-${study(parts, configuration)}
-${configured(configuration, isOpen)}
-${people.isAmended ? inForce(people, isOpen) : ''}
-${flow(people, isOpen)}
-${enrolment(summary, people.design)}
-${isOpen ? balance(people) : levelCounts(people)}
-`;
-  yield* events(summary, people, configuration, isOpen);
-  yield `${verification(parts)}
-</body></html>
-`;
-}
-
-function study({ summary, identity }: ReportParts, configuration: StudyConfiguration): string {
-  const { mode } = configuration;
-  const isUsed = methodIn(configuration).name !== 'list';
-  const drawn = `drawn from the operating system${isUsed ? '' : ', and not used'}`;
-  const seed = summary.seedSource === 'drawn' ? drawn : 'configured';
-  return `<h2>Study</h2>
-${htmlTable(
-  [],
-  [
-    ['Mode', mode],
-    ['Registered', e(shownInstant(summary.registeredAt))],
-    ['Last event', e(shownInstant(summary.lastAt))],
-    ['Participants', String(summary.participants)],
-    ...takesNone(summary),
-    ...entryNumbers(summary),
-    ...packNumbers(summary),
-    ...unblinded(summary),
-    ['Seed', `${seed}${summary.seedWeak ? ' (weak: below 2<sup>96</sup>, it can be found by search)' : ''}`],
-    ...imported(summary),
-    ...summary.recoveries.map((what) => ['Recovered', e(what)]),
-    ['Study id', `<code>${e(summary.studyId)}</code>`],
-    ['Log', `${e(identity.logName)} <code>${e(identity.logId)}</code>`],
-  ],
-  'facts',
-)}`;
-}
-
-function takesNone({ halt }: StudySummary): string[][] {
-  return halt ? [['State', e(`${halt.state} since ${shownInstant(halt.at)}: ${halt.reason}`)]] : [];
-}
-
-function entryNumbers({ entries: { lists, registered, skipped } }: StudySummary): string[][] {
-  const on = `${registered} on ${counted(lists, 'list')}`;
-  return lists > 0 ? [['Entries of lists', `${on}; skipped: ${skipped}`]] : [];
-}
-
-function packNumbers({ packs }: StudySummary): string[][] {
-  const { lists, registered, replaced, withdrawn, dispensed, corrected } = packs;
-  const atVisits = dispensed > 0 ? `; given at visits: ${dispensed}; corrected: ${corrected}` : '';
-  const on = `${registered} on ${counted(lists, 'list')}`;
-  return lists > 0 ? [['Packs', `${on}; replaced: ${replaced}; withdrawn: ${withdrawn}${atVisits}`]] : [];
-}
-
-function unblinded({ revealed, revealedPacks, unblindingReported }: StudySummary): string[][] {
-  const ofPacks = revealedPacks > 0 ? `; of packs that nobody had: ${revealedPacks}` : '';
-  return [
-    ...(Object.keys(revealed).length > 0
-      ? [['Codes broken', e(`${describeNumbers(revealed)}${ofPacks}`)]]
-      : []),
-    ...(unblindingReported > 0 ? [['Unblinded outside', `${unblindingReported} reported`]] : []),
-  ];
-}
-
-function configured(configuration: StudyConfiguration, isOpen: boolean): string {
-  const { treatments, factors, idPattern, targetEnrollment } = configuration;
-  const { ratio, visits = [] } = configuration;
-  return `<h2>Configuration as registered</h2>
-${htmlTable(
-  [],
-  [
-    ['Treatments', isOpen ? treatments.map(e).join(', ') : `${treatments.length}, not named in this report`],
-    ...(ratio ? [ratioRow(ratio)] : []),
-    ...registeredMethod(methodIn(configuration)),
-    ...(targetEnrollment === undefined ? [] : [['Target', String(targetEnrollment)]]),
-    ...forItsLife(configuration),
-    ...idsLike(idPattern),
-    ...visitRows(visits),
-    ...factors.map(({ name, levels }) => [`Factor ${e(name)}`, levels.map(e).join(' · ')]),
-  ],
-  'facts',
-)}`;
-}
-
-function registeredMethod(method: Design['method']): string[][] {
-  if (method.name !== 'urn') return [['Method', e(methodText(method))]];
-  const { D, w, alpha, beta, urnSelection } = method;
-  return [
-    ['Method', "Wei's urn for each factor level; the most imbalanced urn is drawn from, ties by lot"],
-    ['Imbalance measure', D],
-    ['Urn', `w = ${w}, alpha = ${alpha}, beta = ${beta}, selection ${urnSelection}`],
-  ];
-}
-
-/** What amendments can change of the method. */
-function urnRows(method: Design['method']): string[][] {
-  if (method.name !== 'urn') return [];
-  const { D, w, alpha, beta } = method;
-  return [
-    ['Imbalance measure', D],
-    ['Urn', `w = ${w}, alpha = ${alpha}, beta = ${beta}`],
-  ];
-}
-
-/** The settings that concern the life of the study after its registration. */
-function forItsLife({ blinding, start, limits, policies, protocol }: StudyConfiguration): string[][] {
-  return [
-    blindingRow(blinding ?? 'open'),
-    ...(start === undefined ? [] : [['Start', 'paused, until it was opened']]),
-    ...limitRows(limits, policies),
-    ...(protocol ? [['Protocol', e(protocolText(protocol))]] : []),
-  ];
-}
-
-function visitRows(visits: readonly string[]): string[][] {
-  return visits.length > 0 ? [['Visits', visitsText(visits)]] : [];
-}
-
-function ratioRow(ratio: readonly number[]): string[] {
-  return ['Ratio', `${ratio.join(':')}, in the order of the treatments`];
-}
-
-/** What amendments can change. */
-function inForce({ design, restarts }: ReportParticipants, isOpen: boolean): string {
-  const { amendment, target, blinding, limits, policies, idPattern, factors, protocol } = design;
-  const { visits } = design;
-  return `<h2>Design in force</h2>
-<p class="lead">After the last event, with its defaults. The method is as it was registered.</p>
-${htmlTable(
-  [],
-  [
-    ['Amendments', String(amendment)],
-    ...(protocol ? [['Protocol', e(protocolText(protocol))]] : []),
-    ['Treatments', treatmentsInForce(design, isOpen)],
-    ...(hasRatio(design) ? [ratioRow(ratioOf(design))] : []),
-    ...urnRows(design.method),
-    ...(restarts.length > 0
-      ? [
-          [
-            design.method.name === 'urn' ? 'Urns began anew' : 'Method began anew',
-            `with amendment ${restarts.join(', ')}`,
-          ],
-        ]
-      : []),
-    ...(target === undefined ? [] : [['Target', String(target)]]),
-    blindingRow(blinding),
-    ...limitRows(limits, policies),
-    ...idsLike(idPattern),
-    ...visitRows(visits),
-    ...factors.map((factor) => [
-      `Factor ${e(factor.name)}`,
-      `${factor.isRetired ? '<strong>retired</strong>: ' : ''}${levelsInForce(factor)}`,
-    ]),
-  ],
-  'facts',
-)}`;
-}
-
-function treatmentsInForce(
-  { treatments, closedTreatments, stoppedTreatments }: Design,
-  isOpen: boolean,
-): string {
-  const [closed, stopped] = [closedTreatments.length, stoppedTreatments.length];
-  const ofThem = closed > 0 ? `, of them ${closed} closed` : '';
-  const ofThese = stopped > 0 ? `, of these ${stopped} stopped` : '';
-  if (!isOpen) return `${treatments.length}${ofThem}${ofThese}, not named in this report`;
-  const remark = (name: string) =>
-    stoppedTreatments.includes(name) ? ' (stopped)' : closedTreatments.includes(name) ? ' (closed)' : '';
-  return treatments.map((name) => `${e(name)}${remark(name)}`).join(', ');
-}
-
-function levelsInForce({ levels, closed, earlierNames }: Factor): string {
-  const shown = levels.map((level) => {
-    const earlier = earlierNames.filter(({ now }) => now === level).map(({ name }) => name);
-    const remarks = [
-      ...(closed.includes(level) ? ['closed'] : []),
-      ...(earlier.length > 0 ? [`earlier: ${earlier.join(', ')}`] : []),
-    ];
-    return remarks.length > 0 ? `${level} (${remarks.join('; ')})` : level;
-  });
-  return shown.map(e).join(' · ');
-}
-
-function blindingRow(blinding: Design['blinding']): string[] {
-  return ['Blinding', blinding === 'open' ? 'open: the sites know the arms' : blinding];
-}
-
-function limitRows(limits: Limits | undefined, policies: Policies | Design['policies'] = {}): string[][] {
-  const { stopAtLimit, ...others } = policies;
-  const stops = stopAtLimit ? '' : ' (information only)';
-  return [
-    ...limitTexts(limits).map((limit) => ['Limit', e(`${limit}${stops}`)]),
-    ...Object.entries(others).map(([name, value]) => ['Policy', `${name}: ${value}`]),
-  ];
-}
-
-function idsLike(idPattern: string | undefined): string[][] {
-  return idPattern === undefined ? [] : [['Participant ids', `<code>${e(idPattern)}</code>`]];
-}
-
-function imported({ imported: history }: StudySummary): string[][] {
-  if (!history) return [];
-  const { redrawn, unproven, isContinued } = history;
-  const rows = [
-    'Imported',
-    `${counted(redrawn + unproven, 'participant')} of another system: ${redrawn} drawn again, ${unproven} not`,
-  ];
-  const known =
-    'goes on where the other system stopped: whoever has a copy of that system can compute every later arm';
-  return isContinued ? [rows, ['Generator', known]] : [rows];
-}
-
-function enrolment(summary: StudySummary, { target }: Design): string {
-  const [first] = summary.enrolment;
-  // Imported participants came before the study was registered here.
-  const since = Math.min(Date.parse(summary.registeredAt), first?.at ?? Number.POSITIVE_INFINITY);
-  const last = summary.enrolment.at(-1);
-  const end = Date.parse(summary.lastAt);
-  const points = last ? [...summary.enrolment, { at: end, participants: summary.participants }] : [];
-  return `<h2>Enrolment over time</h2>
-<figure>${enrolmentPicture(points, since, Math.max(end, since), target)}</figure>
-<p class="lead">Times are the service's clock, in UTC${summary.imported ? ', and those of imported participants as the other system had them' : ''}.</p>`;
-}
-
-function* events(
+function* eventsSection(
   {
     listed,
     unlisted,
@@ -513,7 +504,7 @@ function eventRow(
   return `${start}${cells.map((text) => `<td>${e(text)}</td>`).join('')}${end}`;
 }
 
-function verification({ streams, identity, version, verifierSha256 }: ReportParts): string {
+function verificationSection({ streams, identity, version, verifierSha256 }: ReportParts): string {
   return `<h2>Verification</h2>
 <p>This report proves nothing by itself: it was made by the software that it reports on. A bundle of the study (urn
 bundle) can be verified without that software:</p>
@@ -537,3 +528,17 @@ ${htmlTable(
   'facts',
 )}`;
 }
+
+const REPORT_STYLE = `${STYLE}
+table.counts { width: auto; min-width: 60%; }
+table.counts th:not(:first-child) { text-align: right; }
+table.events, table.events th { font-size: 8pt; }
+table.events th, table.events td { padding: 0.9mm 1.2mm; }
+/* Words are not broken while there is room. */
+table.events td { min-width: min(18mm, calc(180mm / var(--columns) - 2.5mm)); }
+table.events td:nth-child(2) { min-width: 19mm; }
+table.events td:last-child { min-width: 21mm; }
+table.events td.number { min-width: 0; }
+.key span { margin-right: 5mm; white-space: nowrap; }
+.key i { display: inline-block; width: 3.2mm; height: 3.2mm; margin-right: 1.2mm; vertical-align: -0.4mm; }
+`;

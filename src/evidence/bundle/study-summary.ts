@@ -166,15 +166,6 @@ export interface ReportEntry {
   readonly enrolled?: string;
 }
 
-export interface StreamSummary {
-  readonly stream: string;
-  readonly records: number;
-  /** Records of which only the leaf hash is in the bundle. */
-  readonly withheld: number;
-  /** Base64. */
-  readonly root: string;
-}
-
 type ImportEvent = Extract<
   PartialEvent,
   { type: 'HistoryImported' | 'ParticipantImported' | 'HistoryImportEnded' }

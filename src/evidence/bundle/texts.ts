@@ -1,3 +1,7 @@
+/**
+ * English words for what records say: acts, amendments and who did them. They are in the report of a bundle, on other
+ * pages that are printed, and at the command line.
+ */
 import type { LevelChange } from '../../../events/corrections.ts';
 import type { Approval, Protocol } from '../../../events/define.ts';
 import type { Actor, PartialEventOf } from '../../../events/record.ts';
@@ -6,9 +10,81 @@ import { counted } from '../../base/wording.ts';
 import type { ActName } from '../../core/acts/acts.ts';
 import { limitTexts, protocolText, urnText, visitsText } from '../../core/model/design.ts';
 
-/** The words of a bundle's report for what the records say. */
+export type ActEvent = PartialEventOf<ActName>;
 
-interface Words {
+/** The id in use, of the participant with this id as randomized. */
+type IdOf = (participantId: string) => string;
+
+/** @param more further details */
+export function actText(
+  event: ActEvent,
+  idOf: IdOf,
+  ...more: readonly (string | false | undefined)[]
+): string {
+  // The row of an event takes events of its type.
+  const texts = ACT_TEXTS[event.type] as ActTexts<ActName>;
+  return sentence(...texts(event, idOf), ...more);
+}
+
+/** What happened, and details, with nothing that is free text about a participant. */
+type ActTexts<N extends ActName> = (
+  event: PartialEventOf<N>,
+  idOf: IdOf,
+) => readonly (string | false | undefined)[];
+
+const ACT_TEXTS: { readonly [N in ActName]: ActTexts<N> } = {
+  StudyPaused: ({ data }) => [`paused: ${data.reason}`],
+  StudyResumed: ({ data }) => [`resumed: ${data.reason}`],
+  StudyClosed: ({ data: { approvals = [], cause, reason } }) => [
+    `closed (${cause}): ${reason}`,
+    ...approvals.map(approvalText),
+  ],
+  StudyReopened: ({ data: { approvals, protocol, reason } }) => [
+    `reopened: ${reason}`,
+    ...approvals.map(approvalText),
+    protocol && protocolFromHere(protocol),
+  ],
+  LevelsCorrected: ({ data: { cause, changes, participantId } }, idOf) => {
+    return [`${idOf(participantId)} corrected (${cause}): ${changes.map(levelChangeText).join(', ')}`];
+  },
+  AllocationVoided: ({ data: { analysis, cause, duplicateOf, participantId } }, idOf) => {
+    const why = duplicateOf === undefined ? cause : `${cause} of ${idOf(duplicateOf)}`;
+    return [`${idOf(participantId)} voided: ${why}`, `analysis: ${analysis}`];
+  },
+  AllocationReinstated: ({ data }, idOf) => [`${idOf(data.participantId)} no longer voided`],
+  ParticipantIdCorrected: ({ data: { cause, from, to } }) => [`${from} renamed to ${to} (${cause})`],
+  CodeReplaced: ({ data: { by, cause, code, participantId } }, idOf) => [
+    `pack ${code} of ${idOf(participantId)} replaced by ${by} (${cause})`,
+  ],
+  PackDispensed: ({ data: { code, participantId, visit } }, idOf) => [
+    `pack ${code} given to ${idOf(participantId)} for ${visit}`,
+  ],
+  DispensationCorrected: ({ data: { cause, code, from, participantId, to } }, idOf) => {
+    const moved = from !== undefined && to !== undefined && `for ${to}, not ${from}`;
+    const change = moved || (to === undefined ? 'was never theirs' : `for ${to}, after all`);
+    return [`pack ${code} of ${idOf(participantId)}: ${change} (${cause})`];
+  },
+  CodesWithdrawn: ({ data }) => [`packs withdrawn that nobody had: ${data.count}`],
+  AllocationRevealed: ({ data: { category, code, participantId, shownAt } }, idOf) => {
+    const byPack = participantId === undefined ? 'nobody had it' : `requested with the pack ${code}`;
+    return [
+      `code of ${participantId === undefined ? `pack ${code}` : idOf(participantId)} broken: ${category}`,
+      code !== undefined && byPack,
+      shownAt !== undefined && `recorded late: the treatment was shown at ${shownInstant(shownAt)}`,
+    ];
+  },
+  UnblindingReported: ({ data: { how, inadvertent, occurredAt, participantId, revealedAt } }, idOf) => [
+    `reported: ${idOf(participantId)} was unblinded outside the service at ${shownInstant(occurredAt)} (${how})`,
+    inadvertent && 'inadvertent',
+    revealedAt !== undefined && `the code-break at revision ${revealedAt} was a mistake`,
+  ],
+};
+
+export function levelChangeText({ factor, from, to }: LevelChange): string {
+  return `${factor} from ${from} to ${to}`;
+}
+
+interface Wording {
   /** Whether arms are called by their names. */
   readonly namesArms: boolean;
   /** Whether the study's method is the urn. */
@@ -17,18 +93,18 @@ interface Words {
 
 export function amendmentText(
   { amendment, approvals, changes, history, protocol, reason }: Amendment,
-  { namesArms, hasUrns }: Words,
+  { namesArms, hasUrns }: Wording,
 ): string {
   return sentence(
     `amendment ${amendment}: ${reason}`,
-    ...changes.map((change) => changeTextEventTexts(change, namesArms)),
+    ...changes.map((change) => designChangeText(change, namesArms)),
     history === 'restart' && (hasUrns ? 'the urns begin anew' : 'the method begins anew'),
     protocol && protocolFromHere(protocol),
     ...approvals.map(approvalText),
   );
 }
 
-function changeTextEventTexts(change: DesignChange, namesArms: boolean): string {
+function designChangeText(change: DesignChange, namesArms: boolean): string {
   const arm = 'treatment' in change && namesArms ? `arm ${change.treatment}` : 'an arm';
   switch (change.kind) {
     case 'level-added':
@@ -74,10 +150,6 @@ function protocolFromHere(protocol: Protocol): string {
   return `protocol ${protocolText(protocol)} from here on`;
 }
 
-export function sentence(...parts: readonly (string | false | undefined)[]): string {
-  return parts.filter((part) => typeof part === 'string').join('; ');
-}
-
 /** @param by the factors of the strata */
 export function skippedText(
   { skipped }: PartialEventOf<'EntriesSkipped'>['data'],
@@ -106,89 +178,17 @@ export function groundsTexts({
   return [`reason: ${reason}`, requestedBy === undefined ? undefined : `asked for by ${requestedBy}`];
 }
 
-/** To the second, in UTC. */
-export function shownInstant(at: string): string {
-  return `${at.replace('T', ' ').slice(0, 19)} UTC`;
-}
-
 export function actorText(actor: Actor): string {
   if ('cli' in actor) return `${actor.user} (command line)`;
   const { user, onBehalfOf } = actor;
   return onBehalfOf === undefined ? user : `${user}, on behalf of ${onBehalfOf}`;
 }
 
-/** English words for what acts recorded, in reports and at the command line. */
-
-export type ActEvent = PartialEventOf<ActName>;
-
-/** The id in use, of the participant with this id as randomized. */
-export type IdOf = (participantId: string) => string;
-
-/** What happened, and details, with nothing that is free text about a participant. */
-type Texts<N extends ActName> = (
-  event: PartialEventOf<N>,
-  idOf: IdOf,
-) => readonly (string | false | undefined)[];
-
-const TEXTS: { readonly [N in ActName]: Texts<N> } = {
-  StudyPaused: ({ data }) => [`paused: ${data.reason}`],
-  StudyResumed: ({ data }) => [`resumed: ${data.reason}`],
-  StudyClosed: ({ data: { approvals = [], cause, reason } }) => [
-    `closed (${cause}): ${reason}`,
-    ...approvals.map(approvalText),
-  ],
-  StudyReopened: ({ data: { approvals, protocol, reason } }) => [
-    `reopened: ${reason}`,
-    ...approvals.map(approvalText),
-    protocol && protocolFromHere(protocol),
-  ],
-  LevelsCorrected: ({ data: { cause, changes, participantId } }, idOf) => {
-    return [`${idOf(participantId)} corrected (${cause}): ${changes.map(changeText).join(', ')}`];
-  },
-  AllocationVoided: ({ data: { analysis, cause, duplicateOf, participantId } }, idOf) => {
-    const why = duplicateOf === undefined ? cause : `${cause} of ${idOf(duplicateOf)}`;
-    return [`${idOf(participantId)} voided: ${why}`, `analysis: ${analysis}`];
-  },
-  AllocationReinstated: ({ data }, idOf) => [`${idOf(data.participantId)} no longer voided`],
-  ParticipantIdCorrected: ({ data: { cause, from, to } }) => [`${from} renamed to ${to} (${cause})`],
-  CodeReplaced: ({ data: { by, cause, code, participantId } }, idOf) => [
-    `pack ${code} of ${idOf(participantId)} replaced by ${by} (${cause})`,
-  ],
-  PackDispensed: ({ data: { code, participantId, visit } }, idOf) => [
-    `pack ${code} given to ${idOf(participantId)} for ${visit}`,
-  ],
-  DispensationCorrected: ({ data: { cause, code, from, participantId, to } }, idOf) => {
-    const moved = from !== undefined && to !== undefined && `for ${to}, not ${from}`;
-    const change = moved || (to === undefined ? 'was never theirs' : `for ${to}, after all`);
-    return [`pack ${code} of ${idOf(participantId)}: ${change} (${cause})`];
-  },
-  CodesWithdrawn: ({ data }) => [`packs withdrawn that nobody had: ${data.count}`],
-  AllocationRevealed: ({ data: { category, code, participantId, shownAt } }, idOf) => {
-    const byPack = participantId === undefined ? 'nobody had it' : `requested with the pack ${code}`;
-    return [
-      `code of ${participantId === undefined ? `pack ${code}` : idOf(participantId)} broken: ${category}`,
-      code !== undefined && byPack,
-      shownAt !== undefined && `recorded late: the treatment was shown at ${shownInstant(shownAt)}`,
-    ];
-  },
-  UnblindingReported: ({ data: { how, inadvertent, occurredAt, participantId, revealedAt } }, idOf) => [
-    `reported: ${idOf(participantId)} was unblinded outside the service at ${shownInstant(occurredAt)} (${how})`,
-    inadvertent && 'inadvertent',
-    revealedAt !== undefined && `the code-break at revision ${revealedAt} was a mistake`,
-  ],
-};
-
-export function changeText({ factor, from, to }: LevelChange): string {
-  return `${factor} from ${from} to ${to}`;
+/** To the second, in UTC. */
+export function shownInstant(at: string): string {
+  return `${at.replace('T', ' ').slice(0, 19)} UTC`;
 }
 
-/** @param more further details */
-export function actText(
-  event: ActEvent,
-  idOf: IdOf,
-  ...more: readonly (string | false | undefined)[]
-): string {
-  // The row of an event takes events of its type.
-  const texts = TEXTS[event.type] as Texts<ActName>;
-  return sentence(...texts(event, idOf), ...more);
+export function sentence(...parts: readonly (string | false | undefined)[]): string {
+  return parts.filter((part) => typeof part === 'string').join('; ');
 }

@@ -1,12 +1,3 @@
-import { type FileHandle, open } from 'node:fs/promises';
-import { pipeline } from 'node:stream';
-import { crc32, createInflateRaw } from 'node:zlib';
-
-/** A file cannot be read as a bundle. The message names the file and says what to do. */
-export class BundleError extends Error {
-  override readonly name = 'BundleError';
-}
-
 /**
  * Reads a zip archive file by file, in any order, with only a piece of each file in memory.
  *
@@ -14,17 +5,19 @@ export class BundleError extends Error {
  * those of the files. This reads only archives that say one thing (docs/bundle.md), as the verifier in Python does, so that
  * both see the same files.
  */
+import { type FileHandle, open } from 'node:fs/promises';
+import { pipeline } from 'node:stream';
+import { crc32, createInflateRaw } from 'node:zlib';
 
 /** A bundle has ten files. One with millions would be an attempt to fill the memory. */
 const MAX_FILES = 1000;
-const PIECE_BYTES = 2 ** 16;
 const MAX_DIRECTORY_BYTES = 2 ** 20;
+const PIECE_BYTES = 2 ** 16;
 const END_BYTES = 22;
-const ENTRY_BYTES = 46;
 const HEADER_BYTES = 30;
+
 /** In place of a size or an offset that stands elsewhere: the archive is larger than 4 GiB. */
 const ELSEWHERE = 0xffffffff;
-const NAME = /^[A-Za-z0-9._/-]+$/;
 const [STORED, DEFLATED] = [0, 8];
 
 interface Entry {
@@ -177,6 +170,9 @@ export class ZipReader {
   }
 }
 
+const ENTRY_BYTES = 46;
+const FILE_NAME = /^[A-Za-z0-9._/-]+$/;
+
 /** The entry with which these bytes of the directory begin, its name, and its length. */
 function entryAt(bytes: Buffer): [Entry, string, number] {
   if (bytes.length < ENTRY_BYTES || bytes.readUInt32LE(0) !== 0x02014b50)
@@ -193,10 +189,15 @@ function entryAt(bytes: Buffer): [Entry, string, number] {
   };
   const isEncrypted = (bytes.readUInt16LE(8) & 1) === 1;
   const isLarge = [entry.compressedSize, entry.size, entry.offset].includes(ELSEWHERE);
-  if (length > bytes.length || !NAME.test(name)) throw new Error('its directory is damaged');
+  if (length > bytes.length || !FILE_NAME.test(name)) throw new Error('its directory is damaged');
   if (isEncrypted || isLarge || ![STORED, DEFLATED].includes(entry.method))
     throw new Error(`${name} is packed in a way that bundles are not`);
   return [entry, name, length];
+}
+
+/** A file cannot be read as a bundle. The message names the file and says what to do. */
+export class BundleError extends Error {
+  override readonly name = 'BundleError';
 }
 
 function unreadable(file: string, error: unknown, path?: string): BundleError {
