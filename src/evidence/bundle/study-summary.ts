@@ -1,3 +1,7 @@
+/**
+ * The data for a bundle's report, collected record by record. Records come without the sections that the bundle leaves out,
+ * so what is sealed cannot get into the report. The lists have a limited length.
+ */
 import type { PartialEvent } from '../../../events/record.ts';
 import type { StudyConfiguration } from '../../../events/study.ts';
 import { isMoveEvent } from '../../../projections/runner.ts';
@@ -28,7 +32,412 @@ import {
   skippedText,
 } from './texts.ts';
 
-/** The participants of a bundle's report, as the records that were read leave them in the model. */
+/** The most participants, code-breaks, corrections and replacements of packs that are listed one by one. The bundle's records have all of them. */
+export const MAX_LISTED = 2000;
+
+/** The most points in the figure of the enrolment. More could not be distinguished on paper. */
+const MAX_POINTS = 400;
+
+export interface ReportEntry {
+  readonly revision: number;
+  readonly at: string;
+  readonly what: string;
+  /** Who did it, and on whose behalf. */
+  readonly by: string;
+  /** The id, as randomized, of the participant who was enrolled. */
+  readonly enrolled?: string;
+}
+
+type ImportEvent = Extract<
+  PartialEvent,
+  { type: 'HistoryImported' | 'ParticipantImported' | 'HistoryImportEnded' }
+>;
+type StateEvent = Extract<
+  PartialEvent,
+  { type: 'StudyPaused' | 'StudyResumed' | 'StudyClosed' | 'StudyReopened' }
+>;
+type EntriesEvent = Extract<PartialEvent, { type: 'ListRegistered' | 'EntriesSkipped' }>;
+type PackEvent = Extract<
+  PartialEvent,
+  { type: 'CodesRegistered' | 'CodeReplaced' | 'CodesWithdrawn' | 'PackDispensed' }
+>;
+
+export class StudySummary {
+  configuration: StudyConfiguration | undefined;
+  studyId = '';
+  seedSource = '';
+  seedWeak = false;
+  registeredAt = '';
+  lastAt = '';
+  /** Undefined before the registration. */
+  people: ReportParticipants | undefined;
+  /** Participants that the list leaves out. */
+  unlisted = 0;
+  /** Code-breaks and reported unblindings that the list leaves out. */
+  unlistedBreaks = 0;
+  unlistedCorrections = 0;
+  unlistedReplacements = 0;
+  unlistedDispensations = 0;
+  /** Of lists of allocations that were made elsewhere. */
+  readonly entries = { lists: 0, registered: 0, skipped: 0 };
+  /** Packs of medication. */
+  readonly packs = { lists: 0, registered: 0, replaced: 0, withdrawn: 0, dispensed: 0, corrected: 0 };
+  /** Why the study takes no participants after the last event; undefined if it is open. */
+  halt: Halt | undefined;
+  /** How many codes were broken, by category. */
+  readonly revealed: Record<string, number> = {};
+  /** How many of these code-breaks were for a pack that nobody had. */
+  revealedPacks = 0;
+  /** How often an unblinding without the service was reported. */
+  unblindingReported = 0;
+  readonly listed: ReportEntry[] = [];
+  /** A short description of each. */
+  readonly recoveries: string[] = [];
+  /** Enrolment over time: the number of participants at each instant. */
+  readonly enrolment: { readonly at: number; readonly participants: number }[] = [];
+  /** A history of another system. */
+  imported:
+    | { readonly redrawn: number; readonly unproven: number; readonly isContinued: boolean }
+    | undefined;
+  readonly #namesArms: boolean;
+  #model: Model | undefined;
+  #isContradicted = false;
+  #haltBefore: Halt | undefined;
+  #stride = 1;
+  #breaks = 0;
+  #corrections = 0;
+
+  /** @param namesArms whether the report may say what arms are called */
+  constructor({ namesArms = true } = {}) {
+    this.#namesArms = namesArms;
+  }
+
+  get participants(): number {
+    return this.people?.count ?? 0;
+  }
+
+  take(event: PartialEvent): void {
+    this.lastAt = event.at;
+    if (event.type === 'StudyRegistered') {
+      this.#register(event);
+      return;
+    }
+    const before = this.#participantOf(event);
+    this.#fold(event);
+    switch (event.type) {
+      case 'ParticipantRandomized':
+        this.#enrol(event, event.at, 'randomized');
+        break;
+      case 'AllocationForced':
+        this.#force(event);
+        break;
+      case 'HistoryImported':
+      case 'ParticipantImported':
+      case 'HistoryImportEnded':
+        this.#import(event);
+        break;
+      case 'StudyRecovered':
+        this.#recover(event);
+        break;
+      case 'LogMoved':
+        this.#note(event, `the log was moved to ${event.data.to}`);
+        break;
+      case 'LogArrived':
+        this.#note(event, `the log arrived from ${event.data.from}`);
+        break;
+      case 'LogReopened':
+        this.#note(event, 'the move of the log was given up');
+        break;
+      case 'StudyPaused':
+      case 'StudyResumed':
+      case 'StudyClosed':
+      case 'StudyReopened':
+        this.#setState(event);
+        break;
+      case 'StudyAmended':
+        if (event.data.history === 'restart') this.people?.restarts.push(event.data.amendment);
+        this.#note(event, amendmentText(event.data, { namesArms: this.#namesArms, hasUrns: this.#hasUrns }));
+        break;
+      case 'CodesRegistered':
+      case 'CodeReplaced':
+      case 'CodesWithdrawn':
+      case 'PackDispensed':
+        this.#takePacks(event);
+        break;
+      case 'ListRegistered':
+      case 'EntriesSkipped':
+        this.#takeEntries(event);
+        break;
+      case 'AllocationRevealed':
+        this.#breakCode(event);
+        break;
+      case 'UnblindingReported':
+        this.#reportUnblinding(event);
+        break;
+      default:
+        if (event.type === 'DispensationCorrected') this.packs.corrected++;
+        if (before && PARTICIPANT_ACTS.some((name) => name === event.type))
+          this.#act(event as ActEvent, before);
+    }
+  }
+
+  #register(event: Extract<PartialEvent, { type: 'StudyRegistered' }>): void {
+    const { at } = event;
+    const { configuration, studyId, seedSource, seedWeak } = event.data;
+    Object.assign(this, { configuration, studyId, seedSource, seedWeak, registeredAt: at });
+    this.#model = modelOf(event);
+    this.people = new ReportParticipants(this.#model);
+    const isPaused = configuration.start === 'paused';
+    if (isPaused) this.halt = { state: 'paused', reason: 'registered as paused', at };
+    this.#note(event, isPaused ? 'registered as paused' : 'registered');
+  }
+
+  /** The participant whom the event is about. */
+  #participantOf({ data }: PartialEvent): Participant | undefined {
+    const { participantId = '' } = data as { readonly participantId?: string };
+    return this.#model?.participants.get(participantId);
+  }
+
+  /** Moves are of the log, and change no study. */
+  #fold(event: PartialEvent): void {
+    if (!this.#model || this.#isContradicted || isMoveEvent(event)) return;
+    try {
+      fold(this.#model, event);
+    } catch {
+      // The event contradicts earlier ones. A bundle of such a log is evidence, and its verifiers say what is wrong.
+      this.#isContradicted = true;
+    }
+  }
+
+  /** @param at when it was, in the figure of the enrolment; of an entry by hand, when it was entered */
+  #enrol(event: EnrolmentEvent, at: string, what: string): void {
+    const { data } = event;
+    this.people?.enrol(event);
+    if (this.participants > MAX_LISTED) this.unlisted++;
+    else this.#note(event, what, data.participantId);
+    if (this.participants % this.#stride === 0)
+      this.enrolment.push({ at: Date.parse(at), participants: this.participants });
+    if (this.enrolment.length >= MAX_POINTS) {
+      this.#stride *= 2;
+      const kept = this.enrolment.filter(({ participants }) => participants % this.#stride === 0);
+      this.enrolment.splice(0, this.enrolment.length, ...kept);
+    }
+  }
+
+  #force(event: Extract<PartialEvent, { type: 'AllocationForced' }>): void {
+    const { cause, counted, occurredAt, participantId, replaces } = event.data;
+    if (replaces !== undefined) this.#standAlone(participantId);
+    this.#enrol(
+      event,
+      event.at,
+      sentence(
+        `allocated outside the service at ${shownInstant(occurredAt)}, and entered by hand (${cause})`,
+        !counted && (this.#hasUrns ? 'the urns do not count it' : 'it is not counted'),
+        replaces !== undefined && `it replaces the wrong entry at revision ${replaces}`,
+        event.sections.note && `note: ${event.sections.note.text}`,
+      ),
+    );
+  }
+
+  /** The line of a wrong entry shows that entry as it was. The participant is on the line of the entry that replaced it. */
+  #standAlone(participantId: string): void {
+    const index = this.listed.findLastIndex(({ enrolled }) => enrolled === participantId);
+    const line = this.listed[index];
+    if (!line) return;
+    const { enrolled, ...wrong } = line;
+    this.listed[index] = { ...wrong, what: `${enrolled} ${wrong.what}` };
+  }
+
+  #import(event: ImportEvent): void {
+    const { at } = event;
+    switch (event.type) {
+      case 'HistoryImported': {
+        const { approvals, generator, proof, source } = event.data;
+        const { redrawn, unproven } = proof;
+        const reason = `a history of ${counted(source.rows, 'participant')} is being imported`;
+        this.#haltBefore = this.halt;
+        this.halt = { state: 'importing', reason, at };
+        this.imported = { redrawn, unproven, isContinued: generator === 'continued' };
+        const proven = `${redrawn} of its ${counted(source.rows, 'row')} ${plural(redrawn, 'was', 'were')} drawn again`;
+        this.#note(event, sentence(`a history is imported: ${proven}`, ...approvals.map(approvalText)));
+        break;
+      }
+      case 'ParticipantImported': {
+        const { original, redrawn, cause, row } = event.data;
+        const instant = microsecondsOf(original.datetime);
+        const shownAt = instant === undefined ? at : new Date(Math.floor(instant / 1000)).toISOString();
+        const proof = redrawn ? 'drawn again' : `not drawn again: ${cause}`;
+        this.#enrol(event, shownAt, `imported from row ${row} of ${shownInstant(shownAt)} (${proof})`);
+        break;
+      }
+      case 'HistoryImportEnded':
+        this.halt = this.#haltBefore;
+        if ('aborted' in event.data) {
+          this.people?.clear();
+          this.imported = undefined;
+          this.enrolment.length = 0;
+          this.unlisted = 0;
+          this.#note(event, `the import was given up: ${event.data.reason}`);
+        } else this.#note(event, 'the import is complete');
+    }
+  }
+
+  #recover(event: Extract<PartialEvent, { type: 'StudyRecovered' }>): void {
+    const { recovery, kept, signed } = event.data;
+    const what = describeRecovery({ recovery, at: event.at, kept, signed: signed?.size });
+    this.recoveries.push(what);
+    this.#note(event, what);
+  }
+
+  #setState(event: StateEvent): void {
+    const { at } = event;
+    switch (event.type) {
+      case 'StudyPaused':
+        this.halt = { state: 'paused', reason: event.data.reason, at };
+        this.#note(event, this.#text(event));
+        break;
+      case 'StudyResumed':
+        this.halt = undefined;
+        this.#note(event, this.#text(event));
+        break;
+      case 'StudyClosed': {
+        const { cause, reason } = event.data;
+        this.halt = { state: 'closed', reason: `${cause}: ${reason}`, at };
+        this.#note(event, this.#text(event));
+        break;
+      }
+      case 'StudyReopened': {
+        this.halt = undefined;
+        this.#note(event, this.#text(event));
+      }
+    }
+  }
+
+  /** No report says which treatment a pack holds, whatever its content. */
+  #takePacks(event: PackEvent): void {
+    const { packs } = this;
+    switch (event.type) {
+      case 'CodesRegistered': {
+        const { count, list, where } = event.data;
+        packs.lists++;
+        packs.registered += count;
+        const whose = where ? `, for ${where.factor} ${where.level}` : '';
+        this.#note(event, `list ${list} of packs registered: ${count}${whose}`);
+        break;
+      }
+      case 'CodeReplaced': {
+        packs.replaced++;
+        if (packs.replaced > MAX_LISTED) this.unlistedReplacements++;
+        else this.#note(event, this.#text(event));
+        break;
+      }
+      case 'PackDispensed': {
+        packs.dispensed++;
+        if (packs.dispensed > MAX_LISTED) this.unlistedDispensations++;
+        else this.#note(event, this.#text(event));
+        break;
+      }
+      case 'CodesWithdrawn': {
+        const { count } = event.data;
+        packs.withdrawn += count;
+        const reason = event.sections.withdrawn?.reason;
+        this.#note(event, this.#text(event, reason !== undefined && `reason: ${reason}`));
+      }
+    }
+  }
+
+  /** No report says what an entry of a list holds, whatever its content. */
+  #takeEntries(event: EntriesEvent): void {
+    const { entries } = this;
+    if (event.type === 'EntriesSkipped') {
+      const { reason, skipped } = event.data;
+      entries.skipped += skipped.reduce((sum, { count }) => sum + count, 0);
+      this.#note(
+        event,
+        `entries skipped: ${skippedText(event.data, this.#strataFactors)}; reason: ${reason}`,
+      );
+      return;
+    }
+    const { approvals, count, list } = event.data;
+    entries.lists++;
+    entries.registered += count;
+    const registered = `list ${list} registered: ${counted(count, 'entry', 'entries')}`;
+    this.#note(event, sentence(registered, ...approvals.map(approvalText)));
+  }
+
+  #breakCode(event: Extract<PartialEvent, { type: 'AllocationRevealed' }>): void {
+    const { category, participantId } = event.data;
+    this.revealed[category] = (this.revealed[category] ?? 0) + 1;
+    if (participantId === undefined) this.revealedPacks++;
+    this.#noteBreak(event, category);
+  }
+
+  #reportUnblinding(event: Extract<PartialEvent, { type: 'UnblindingReported' }>): void {
+    this.unblindingReported++;
+    this.#noteBreak(event, `reported: ${event.data.how}`);
+  }
+
+  #noteBreak(
+    event: Extract<PartialEvent, { type: 'AllocationRevealed' | 'UnblindingReported' }>,
+    way: string,
+  ): void {
+    const { participantId } = event.data;
+    if (participantId !== undefined) this.people?.reveal(participantId, way);
+    this.#breaks++;
+    if (this.#breaks > MAX_LISTED) this.unlistedBreaks++;
+    else this.#note(event, this.#text(event, ...groundsTexts(event.sections)));
+  }
+
+  /** Corrections, and whatever has no list of its own. */
+  #act(event: ActEvent, before: Participant): void {
+    const after = this.#participantOf(event);
+    if (!this.people || !after) return;
+    this.#corrections++;
+    if (this.#corrections > MAX_LISTED) {
+      this.unlistedCorrections++;
+      return;
+    }
+    const counts = countsMoved(before, after, this.people.design) ? 'moved' : 'stayed';
+    const text = 'note' in event.sections ? event.sections.note?.text : undefined;
+    const details = [
+      currentId(before) === currentId(after) &&
+        `the counts ${this.#hasUrns ? 'of the urns' : 'of participants'} ${counts}`,
+      text !== undefined && `note: ${text}`,
+    ];
+    this.#note(event, this.#text(event, ...details));
+  }
+
+  /** @param more further details */
+  #text(event: ActEvent, ...more: readonly (string | false | undefined)[]): string {
+    return actText(event, (id) => this.#idOf(id), ...more);
+  }
+
+  /** The id in use, of a participant with this id as randomized. */
+  #idOf(participantId: string): string {
+    const participant = this.#model?.participants.get(participantId);
+    return participant ? currentId(participant) : participantId;
+  }
+
+  get #hasUrns(): boolean {
+    return this.configuration === undefined || methodIn(this.configuration).name === 'urn';
+  }
+
+  /** The factors of the method's strata. */
+  get #strataFactors(): readonly string[] {
+    const method = this.configuration && methodIn(this.configuration);
+    return method && 'by' in method ? method.by : [];
+  }
+
+  #note({ revision, at, actor }: PartialEvent, what: string, enrolled?: string): void {
+    this.listed.push({
+      revision,
+      at,
+      what,
+      by: actorText(actor),
+      ...(enrolled !== undefined && { enrolled }),
+    });
+  }
+}
 
 export interface ReportedParticipant extends Participant {
   /** How somebody learned the treatment: each way once. */
@@ -49,6 +458,7 @@ export interface Flow {
 /** Of participants whose treatments are sealed, or do not matter. */
 const ALL = 'all';
 
+/** The participants of a bundle's report, as the records that were read leave them in the model. */
 export class ReportParticipants {
   readonly #model: Model;
   /** By the id as randomized. */
@@ -143,413 +553,5 @@ export class ReportParticipants {
   reveal(id: string, way: string): void {
     const ways = this.#revealed.get(id) ?? [];
     if (this.#model.participants.get(id) && !ways.includes(way)) this.#revealed.set(id, [...ways, way]);
-  }
-}
-
-/**
- * The data for a bundle's report, collected record by record. Records come without the sections that the bundle leaves out,
- * so what is sealed cannot get into the report. The lists have a limited length.
- */
-
-/** The most participants, code-breaks, corrections and replacements of packs that are listed one by one. The bundle's records have all of them. */
-export const MAX_LISTED = 2000;
-/** The most points in the figure of the enrolment. More could not be distinguished on paper. */
-const MAX_POINTS = 400;
-
-export interface ReportEntry {
-  readonly revision: number;
-  readonly at: string;
-  readonly what: string;
-  /** Who did it, and on whose behalf. */
-  readonly by: string;
-  /** The id, as randomized, of the participant who was enrolled. */
-  readonly enrolled?: string;
-}
-
-type ImportEvent = Extract<
-  PartialEvent,
-  { type: 'HistoryImported' | 'ParticipantImported' | 'HistoryImportEnded' }
->;
-type StateEvent = Extract<
-  PartialEvent,
-  { type: 'StudyPaused' | 'StudyResumed' | 'StudyClosed' | 'StudyReopened' }
->;
-type EntriesEvent = Extract<PartialEvent, { type: 'ListRegistered' | 'EntriesSkipped' }>;
-type PackEvent = Extract<
-  PartialEvent,
-  { type: 'CodesRegistered' | 'CodeReplaced' | 'CodesWithdrawn' | 'PackDispensed' }
->;
-
-export class StudySummary {
-  readonly #namesArms: boolean;
-  configuration: StudyConfiguration | undefined;
-  studyId = '';
-  seedSource = '';
-  seedWeak = false;
-  registeredAt = '';
-  lastAt = '';
-  /** Undefined before the registration. */
-  people: ReportParticipants | undefined;
-  /** Participants that the list leaves out. */
-  unlisted = 0;
-  /** Code-breaks and reported unblindings that the list leaves out. */
-  unlistedBreaks = 0;
-  unlistedCorrections = 0;
-  unlistedReplacements = 0;
-  unlistedDispensations = 0;
-  /** Of lists of allocations that were made elsewhere. */
-  readonly entries = { lists: 0, registered: 0, skipped: 0 };
-  /** Packs of medication. */
-  readonly packs = { lists: 0, registered: 0, replaced: 0, withdrawn: 0, dispensed: 0, corrected: 0 };
-  /** Why the study takes no participants after the last event; undefined if it is open. */
-  halt: Halt | undefined;
-  /** How many codes were broken, by category. */
-  readonly revealed: Record<string, number> = {};
-  /** How many of these code-breaks were for a pack that nobody had. */
-  revealedPacks = 0;
-  /** How often an unblinding without the service was reported. */
-  unblindingReported = 0;
-  readonly listed: ReportEntry[] = [];
-  /** A short description of each. */
-  readonly recoveries: string[] = [];
-  /** Enrolment over time: the number of participants at each instant. */
-  readonly enrolment: { readonly at: number; readonly participants: number }[] = [];
-  /** A history of another system. */
-  imported:
-    | { readonly redrawn: number; readonly unproven: number; readonly isContinued: boolean }
-    | undefined;
-  #model: Model | undefined;
-  #isContradicted = false;
-  #haltBefore: Halt | undefined;
-  #stride = 1;
-  #breaks = 0;
-  #corrections = 0;
-
-  /** @param namesArms whether the report may say what arms are called */
-  constructor({ namesArms = true } = {}) {
-    this.#namesArms = namesArms;
-  }
-
-  get #hasUrns(): boolean {
-    return this.configuration === undefined || methodIn(this.configuration).name === 'urn';
-  }
-
-  /** The factors of the method's strata. */
-  get #by(): readonly string[] {
-    const method = this.configuration && methodIn(this.configuration);
-    return method && 'by' in method ? method.by : [];
-  }
-
-  get participants(): number {
-    return this.people?.count ?? 0;
-  }
-
-  take(event: PartialEvent): void {
-    this.lastAt = event.at;
-    if (event.type === 'StudyRegistered') {
-      this.#register(event);
-      return;
-    }
-    const before = this.#participantOf(event);
-    this.#fold(event);
-    switch (event.type) {
-      case 'ParticipantRandomized':
-        this.#enrol(event, event.at, 'randomized');
-        break;
-      case 'AllocationForced':
-        this.#force(event);
-        break;
-      case 'HistoryImported':
-      case 'ParticipantImported':
-      case 'HistoryImportEnded':
-        this.#import(event);
-        break;
-      case 'StudyRecovered':
-        this.#recover(event);
-        break;
-      case 'LogMoved':
-        this.#note(event, `the log was moved to ${event.data.to}`);
-        break;
-      case 'LogArrived':
-        this.#note(event, `the log arrived from ${event.data.from}`);
-        break;
-      case 'LogReopened':
-        this.#note(event, 'the move of the log was given up');
-        break;
-      case 'StudyPaused':
-      case 'StudyResumed':
-      case 'StudyClosed':
-      case 'StudyReopened':
-        this.#setState(event);
-        break;
-      case 'StudyAmended':
-        if (event.data.history === 'restart') this.people?.restarts.push(event.data.amendment);
-        this.#note(event, amendmentText(event.data, { namesArms: this.#namesArms, hasUrns: this.#hasUrns }));
-        break;
-      case 'CodesRegistered':
-      case 'CodeReplaced':
-      case 'CodesWithdrawn':
-      case 'PackDispensed':
-        this.#takePacks(event);
-        break;
-      case 'ListRegistered':
-      case 'EntriesSkipped':
-        this.#takeEntries(event);
-        break;
-      case 'AllocationRevealed':
-        this.#breakCode(event);
-        break;
-      case 'UnblindingReported':
-        this.#reportUnblinding(event);
-        break;
-      default:
-        if (event.type === 'DispensationCorrected') this.packs.corrected++;
-        if (before && PARTICIPANT_ACTS.some((name) => name === event.type))
-          this.#act(event as ActEvent, before);
-    }
-  }
-
-  /** Moves are of the log, and change no study. */
-  #fold(event: PartialEvent): void {
-    if (!this.#model || this.#isContradicted || isMoveEvent(event)) return;
-    try {
-      fold(this.#model, event);
-    } catch {
-      // The event contradicts earlier ones. A bundle of such a log is evidence, and its verifiers say what is wrong.
-      this.#isContradicted = true;
-    }
-  }
-
-  #register(event: Extract<PartialEvent, { type: 'StudyRegistered' }>): void {
-    const { at } = event;
-    const { configuration, studyId, seedSource, seedWeak } = event.data;
-    Object.assign(this, { configuration, studyId, seedSource, seedWeak, registeredAt: at });
-    this.#model = modelOf(event);
-    this.people = new ReportParticipants(this.#model);
-    const isPaused = configuration.start === 'paused';
-    if (isPaused) this.halt = { state: 'paused', reason: 'registered as paused', at };
-    this.#note(event, isPaused ? 'registered as paused' : 'registered');
-  }
-
-  #recover(event: Extract<PartialEvent, { type: 'StudyRecovered' }>): void {
-    const { recovery, kept, signed } = event.data;
-    const what = describeRecovery({ recovery, at: event.at, kept, signed: signed?.size });
-    this.recoveries.push(what);
-    this.#note(event, what);
-  }
-
-  #setState(event: StateEvent): void {
-    const { at } = event;
-    switch (event.type) {
-      case 'StudyPaused':
-        this.halt = { state: 'paused', reason: event.data.reason, at };
-        this.#note(event, this.#text(event));
-        break;
-      case 'StudyResumed':
-        this.halt = undefined;
-        this.#note(event, this.#text(event));
-        break;
-      case 'StudyClosed': {
-        const { cause, reason } = event.data;
-        this.halt = { state: 'closed', reason: `${cause}: ${reason}`, at };
-        this.#note(event, this.#text(event));
-        break;
-      }
-      case 'StudyReopened': {
-        this.halt = undefined;
-        this.#note(event, this.#text(event));
-      }
-    }
-  }
-
-  #force(event: Extract<PartialEvent, { type: 'AllocationForced' }>): void {
-    const { cause, counted, occurredAt, participantId, replaces } = event.data;
-    if (replaces !== undefined) this.#standAlone(participantId);
-    this.#enrol(
-      event,
-      event.at,
-      sentence(
-        `allocated outside the service at ${shownInstant(occurredAt)}, and entered by hand (${cause})`,
-        !counted && (this.#hasUrns ? 'the urns do not count it' : 'it is not counted'),
-        replaces !== undefined && `it replaces the wrong entry at revision ${replaces}`,
-        event.sections.note && `note: ${event.sections.note.text}`,
-      ),
-    );
-  }
-
-  /** The line of a wrong entry shows that entry as it was. The participant is on the line of the entry that replaced it. */
-  #standAlone(participantId: string): void {
-    const index = this.listed.findLastIndex(({ enrolled }) => enrolled === participantId);
-    const line = this.listed[index];
-    if (!line) return;
-    const { enrolled, ...wrong } = line;
-    this.listed[index] = { ...wrong, what: `${enrolled} ${wrong.what}` };
-  }
-
-  #import(event: ImportEvent): void {
-    const { at } = event;
-    switch (event.type) {
-      case 'HistoryImported': {
-        const { approvals, generator, proof, source } = event.data;
-        const { redrawn, unproven } = proof;
-        const reason = `a history of ${counted(source.rows, 'participant')} is being imported`;
-        this.#haltBefore = this.halt;
-        this.halt = { state: 'importing', reason, at };
-        this.imported = { redrawn, unproven, isContinued: generator === 'continued' };
-        const proven = `${redrawn} of its ${counted(source.rows, 'row')} ${plural(redrawn, 'was', 'were')} drawn again`;
-        this.#note(event, sentence(`a history is imported: ${proven}`, ...approvals.map(approvalText)));
-        break;
-      }
-      case 'ParticipantImported': {
-        const { original, redrawn, cause, row } = event.data;
-        const instant = microsecondsOf(original.datetime);
-        const shownAt = instant === undefined ? at : new Date(Math.floor(instant / 1000)).toISOString();
-        const proof = redrawn ? 'drawn again' : `not drawn again: ${cause}`;
-        this.#enrol(event, shownAt, `imported from row ${row} of ${shownInstant(shownAt)} (${proof})`);
-        break;
-      }
-      case 'HistoryImportEnded':
-        this.halt = this.#haltBefore;
-        if ('aborted' in event.data) {
-          this.people?.clear();
-          this.imported = undefined;
-          this.enrolment.length = 0;
-          this.unlisted = 0;
-          this.#note(event, `the import was given up: ${event.data.reason}`);
-        } else this.#note(event, 'the import is complete');
-    }
-  }
-
-  /** Corrections, and whatever has no list of its own. */
-  #act(event: ActEvent, before: Participant): void {
-    const after = this.#participantOf(event);
-    if (!this.people || !after) return;
-    this.#corrections++;
-    if (this.#corrections > MAX_LISTED) {
-      this.unlistedCorrections++;
-      return;
-    }
-    const counts = countsMoved(before, after, this.people.design) ? 'moved' : 'stayed';
-    const text = 'note' in event.sections ? event.sections.note?.text : undefined;
-    const details = [
-      currentId(before) === currentId(after) &&
-        `the counts ${this.#hasUrns ? 'of the urns' : 'of participants'} ${counts}`,
-      text !== undefined && `note: ${text}`,
-    ];
-    this.#note(event, this.#text(event, ...details));
-  }
-
-  /** The participant whom the event is about. */
-  #participantOf({ data }: PartialEvent): Participant | undefined {
-    const { participantId = '' } = data as { readonly participantId?: string };
-    return this.#model?.participants.get(participantId);
-  }
-
-  /** No report says what an entry of a list holds, whatever its content. */
-  #takeEntries(event: EntriesEvent): void {
-    const { entries } = this;
-    if (event.type === 'EntriesSkipped') {
-      const { reason, skipped } = event.data;
-      entries.skipped += skipped.reduce((sum, { count }) => sum + count, 0);
-      this.#note(event, `entries skipped: ${skippedText(event.data, this.#by)}; reason: ${reason}`);
-      return;
-    }
-    const { approvals, count, list } = event.data;
-    entries.lists++;
-    entries.registered += count;
-    const registered = `list ${list} registered: ${counted(count, 'entry', 'entries')}`;
-    this.#note(event, sentence(registered, ...approvals.map(approvalText)));
-  }
-
-  /** No report says which treatment a pack holds, whatever its content. */
-  #takePacks(event: PackEvent): void {
-    const { packs } = this;
-    switch (event.type) {
-      case 'CodesRegistered': {
-        const { count, list, where } = event.data;
-        packs.lists++;
-        packs.registered += count;
-        const whose = where ? `, for ${where.factor} ${where.level}` : '';
-        this.#note(event, `list ${list} of packs registered: ${count}${whose}`);
-        break;
-      }
-      case 'CodeReplaced': {
-        packs.replaced++;
-        if (packs.replaced > MAX_LISTED) this.unlistedReplacements++;
-        else this.#note(event, this.#text(event));
-        break;
-      }
-      case 'PackDispensed': {
-        packs.dispensed++;
-        if (packs.dispensed > MAX_LISTED) this.unlistedDispensations++;
-        else this.#note(event, this.#text(event));
-        break;
-      }
-      case 'CodesWithdrawn': {
-        const { count } = event.data;
-        packs.withdrawn += count;
-        const reason = event.sections.withdrawn?.reason;
-        this.#note(event, this.#text(event, reason !== undefined && `reason: ${reason}`));
-      }
-    }
-  }
-
-  /** The id in use, of a participant with this id as randomized. */
-  #idOf(participantId: string): string {
-    const participant = this.#model?.participants.get(participantId);
-    return participant ? currentId(participant) : participantId;
-  }
-
-  #breakCode(event: Extract<PartialEvent, { type: 'AllocationRevealed' }>): void {
-    const { category, participantId } = event.data;
-    this.revealed[category] = (this.revealed[category] ?? 0) + 1;
-    if (participantId === undefined) this.revealedPacks++;
-    this.#noteBreak(event, category);
-  }
-
-  #reportUnblinding(event: Extract<PartialEvent, { type: 'UnblindingReported' }>): void {
-    this.unblindingReported++;
-    this.#noteBreak(event, `reported: ${event.data.how}`);
-  }
-
-  /** @param more further details */
-  #text(event: ActEvent, ...more: readonly (string | false | undefined)[]): string {
-    return actText(event, (id) => this.#idOf(id), ...more);
-  }
-
-  #noteBreak(
-    event: Extract<PartialEvent, { type: 'AllocationRevealed' | 'UnblindingReported' }>,
-    way: string,
-  ): void {
-    const { participantId } = event.data;
-    if (participantId !== undefined) this.people?.reveal(participantId, way);
-    this.#breaks++;
-    if (this.#breaks > MAX_LISTED) this.unlistedBreaks++;
-    else this.#note(event, this.#text(event, ...groundsTexts(event.sections)));
-  }
-
-  /** @param at when it was, in the figure of the enrolment; of an entry by hand, when it was entered */
-  #enrol(event: EnrolmentEvent, at: string, what: string): void {
-    const { data } = event;
-    this.people?.enrol(event);
-    if (this.participants > MAX_LISTED) this.unlisted++;
-    else this.#note(event, what, data.participantId);
-    if (this.participants % this.#stride === 0)
-      this.enrolment.push({ at: Date.parse(at), participants: this.participants });
-    if (this.enrolment.length >= MAX_POINTS) {
-      this.#stride *= 2;
-      const kept = this.enrolment.filter(({ participants }) => participants % this.#stride === 0);
-      this.enrolment.splice(0, this.enrolment.length, ...kept);
-    }
-  }
-
-  #note({ revision, at, actor }: PartialEvent, what: string, enrolled?: string): void {
-    this.listed.push({
-      revision,
-      at,
-      what,
-      by: actorText(actor),
-      ...(enrolled !== undefined && { enrolled }),
-    });
   }
 }
