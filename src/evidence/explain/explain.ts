@@ -1,3 +1,10 @@
+/**
+ * Explains why a participant got this arm: works out the allocation again, step by step, from the earlier events, and
+ * compares it with the record. If the service drew nothing for the participant, it says why instead.
+ *
+ * It uses the same methods as the service (src/core/methods). From the event itself it takes only the participant's
+ * levels. Everything else in the event is only compared.
+ */
 import type { UnprovenCause } from '../../../events/from-outside.ts';
 import { canonicalJson, type LogEvent } from '../../../events/record.ts';
 import type { BgState, ImbalanceMeasure, Level } from '../../../events/study.ts';
@@ -20,14 +27,6 @@ import {
   type PickExplanation,
   type UrnExplanation,
 } from './explanation.ts';
-
-/**
- * Explains why a participant got this arm: works out the allocation again, step by step, from the earlier events, and
- * compares it with the record.
- *
- * It uses the same methods as the service (src/core/methods). From the event itself it takes only the participant's
- * levels. Everything else in the event is only compared.
- */
 
 export type RandomizedEvent = Extract<LogEvent, { type: 'ParticipantRandomized' }>;
 
@@ -79,7 +78,7 @@ function explainUrns(
   }));
   return {
     ...participantOf(event, design.name),
-    earlier_participants: countedIn(before),
+    earlier_participants: countedByUrns(before),
     ...(design.epoch > 0 && { epoch_began: design.epochBegan }),
     ...{ D, w, alpha, beta },
     ...slotsOf(before),
@@ -98,24 +97,40 @@ function explainUrns(
   };
 }
 
-function explainEntry(before: Model, listDesign: ListDesign, event: RandomizedEvent): ListExplanation {
-  const { design } = before;
-  const levels = levelsByFactor(event.data.levels, design.factors);
-  const method = methodOf(before.methodDesign);
-  const { slot, evidence } = allocate(method, before, levelIndexes(before, levels), generatorOf(before));
-  const { entry } = evidence;
-  if (!entry) throw new Error('a list left no evidence of its own');
-  const treatment = design.slots[slot] ?? '';
-  const named = namedLevels(design, levels);
-  return {
-    ...participantOf(event, design.name),
-    method: 'list',
-    ...slotsOf(before),
-    entry: { ...entry, stratum: stratumIn(listDesign, design, named) },
-    ...resultOf(event, treatment),
-    ...comparisonOf(event, { levels: named, treatment, ...entry }),
-  };
+/** How many participants the urns count: each factor that is not retired counts all of them. */
+function countedByUrns({ design: { factors }, counts }: Model): number {
+  const first = factors.findIndex(({ isRetired }) => !isRetired);
+  const inFactor = factors[first]?.levels.flatMap((_, level) => counts.of(first, level)) ?? [];
+  return inFactor.reduce((sum, n) => sum + n, 0);
 }
+
+/** The range is a single rounded division, so equal ranges are equal as doubles too. */
+function missedByRounding(D: ImbalanceMeasure, urns: UrnExplanation['urns']): string[] {
+  const selected = urns.find((urn) => urn.selected);
+  if (D === 'range' || !selected) return [];
+  return urns
+    .filter((urn) => !urn.candidate && equallyImbalanced(urn.balls, selected.balls))
+    .map(({ factor }) => factor);
+}
+
+/**
+ * Whether the variance and chisquare of two urns of one study are equal as rational numbers. Apart from a factor that
+ * depends only on the number of slots, both are sum f_k^2 - 1/K = (sum b_k^2) / T^2 - 1/K.
+ */
+function equallyImbalanced(a: readonly number[], b: readonly number[]): boolean {
+  const [one, other] = [a, b].map((balls) => {
+    const exact = balls.map(BigInt);
+    const total = exact.reduce((sum, held) => sum + held, 0n);
+    return { squares: exact.reduce((sum, held) => sum + held * held, 0n), total };
+  });
+  return (
+    one !== undefined &&
+    other !== undefined &&
+    one.squares * other.total ** 2n === other.squares * one.total ** 2n
+  );
+}
+
+type PickDesign = Exclude<Model['methodDesign'], { readonly method: 'urn' | 'list' }>;
 
 function explainPick(before: Model, methodDesign: PickDesign, event: RandomizedEvent): PickExplanation {
   const { design } = before;
@@ -140,14 +155,6 @@ function explainPick(before: Model, methodDesign: PickDesign, event: RandomizedE
     }),
     ...allocationOf(event, treatment, pick, { levels: named, treatment, ...pick }),
   };
-}
-
-type PickDesign = Exclude<Model['methodDesign'], { readonly method: 'urn' | 'list' }>;
-
-/** The levels that make the participant's stratum. */
-function stratumIn({ by }: Stratified, { factors }: Design, levels: readonly Level[]): Level[] {
-  const names = by.map((factor) => factors[factor]?.name);
-  return levels.filter(({ factor }) => names.includes(factor));
 }
 
 function blockOf(
@@ -189,11 +196,44 @@ function minimizationOf(
   };
 }
 
+function explainEntry(before: Model, listDesign: ListDesign, event: RandomizedEvent): ListExplanation {
+  const { design } = before;
+  const levels = levelsByFactor(event.data.levels, design.factors);
+  const method = methodOf(before.methodDesign);
+  const { slot, evidence } = allocate(method, before, levelIndexes(before, levels), generatorOf(before));
+  const { entry } = evidence;
+  if (!entry) throw new Error('a list left no evidence of its own');
+  const treatment = design.slots[slot] ?? '';
+  const named = namedLevels(design, levels);
+  return {
+    ...participantOf(event, design.name),
+    method: 'list',
+    ...slotsOf(before),
+    entry: { ...entry, stratum: stratumIn(listDesign, design, named) },
+    ...resultOf(event, treatment),
+    ...comparisonOf(event, { levels: named, treatment, ...entry }),
+  };
+}
+
+function participantOf({ data, revision, at, actor }: RandomizedEvent, study: string) {
+  const onBehalfOf = 'cli' in actor ? undefined : actor.onBehalfOf;
+  return {
+    ...{ study, id: data.participantId, revision, at, user: actor.user },
+    ...(onBehalfOf !== undefined && { on_behalf_of: onBehalfOf }),
+  };
+}
+
 function slotsOf({ design: { closedTreatments }, methodDesign: { slots } }: Model) {
   return {
     treatments: [...slots],
     ...(closedTreatments.length > 0 && { closed_treatments: [...closedTreatments] }),
   };
+}
+
+/** The levels that make the participant's stratum. */
+function stratumIn({ by }: Stratified, { factors }: Design, levels: readonly Level[]): Level[] {
+  const names = by.map((factor) => factors[factor]?.name);
+  return levels.filter(({ factor }) => names.includes(factor));
 }
 
 type Drawn = NonNullable<Evidence['draw'] | Evidence['pick']>;
@@ -220,6 +260,10 @@ function allocationOf(
   };
 }
 
+function withNumbers({ state: { inc, state }, ...rest }: BgState): UrnExplanation['bg_state_before'] {
+  return { ...rest, state: { inc: BigInt(inc), state: BigInt(state) } };
+}
+
 function resultOf({ data: { code } }: RandomizedEvent, trt: string) {
   return { trt, ...(code !== undefined && { code }) };
 }
@@ -228,30 +272,11 @@ function resultOf({ data: { code } }: RandomizedEvent, trt: string) {
 type Recomputed = Readonly<Record<string, unknown>>;
 
 function comparisonOf(event: RandomizedEvent, recomputed: Recomputed) {
-  const differing = differences(event, recomputed);
+  const differing = differencesFrom(event, recomputed);
   return { agrees: differing.length === 0, differences: differing };
 }
 
-function participantOf({ data, revision, at, actor }: RandomizedEvent, study: string) {
-  const onBehalfOf = 'cli' in actor ? undefined : actor.onBehalfOf;
-  return {
-    ...{ study, id: data.participantId, revision, at, user: actor.user },
-    ...(onBehalfOf !== undefined && { on_behalf_of: onBehalfOf }),
-  };
-}
-
-/** How many participants the urns count: each factor that is not retired counts all of them. */
-function countedIn({ design: { factors }, counts }: Model): number {
-  const first = factors.findIndex(({ isRetired }) => !isRetired);
-  const inFactor = factors[first]?.levels.flatMap((_, level) => counts.of(first, level)) ?? [];
-  return inFactor.reduce((sum, n) => sum + n, 0);
-}
-
-function withNumbers({ state: { inc, state }, ...rest }: BgState): UrnExplanation['bg_state_before'] {
-  return { ...rest, state: { inc: BigInt(inc), state: BigInt(state) } };
-}
-
-function differences(event: RandomizedEvent, recomputed: Recomputed) {
+function differencesFrom(event: RandomizedEvent, recomputed: Recomputed) {
   const { allocation, draw, pick, entry } = event.sections;
   const recorded: Recomputed = {
     levels: event.data.levels,
@@ -267,45 +292,7 @@ function differences(event: RandomizedEvent, recomputed: Recomputed) {
     .filter((difference) => difference.recorded !== difference.recomputed);
 }
 
-/** The range is a single rounded division, so equal ranges are equal as doubles too. */
-function missedByRounding(D: ImbalanceMeasure, urns: UrnExplanation['urns']): string[] {
-  const selected = urns.find((urn) => urn.selected);
-  if (D === 'range' || !selected) return [];
-  return urns
-    .filter((urn) => !urn.candidate && equallyImbalanced(urn.balls, selected.balls))
-    .map(({ factor }) => factor);
-}
-
-/**
- * Whether the variance and chisquare of two urns of one study are equal as rational numbers. Apart from a factor that
- * depends only on the number of slots, both are sum f_k^2 - 1/K = (sum b_k^2) / T^2 - 1/K.
- */
-function equallyImbalanced(a: readonly number[], b: readonly number[]): boolean {
-  const [one, other] = [a, b].map((balls) => {
-    const exact = balls.map(BigInt);
-    const total = exact.reduce((sum, held) => sum + held, 0n);
-    return { squares: exact.reduce((sum, held) => sum + held * held, 0n), total };
-  });
-  return (
-    one !== undefined &&
-    other !== undefined &&
-    one.squares * other.total ** 2n === other.squares * one.total ** 2n
-  );
-}
-
-/** The answer in place of an explanation, for a participant for whom the service drew nothing. */
-
-type ImportedEvent = Extract<LogEvent, { type: 'ParticipantImported' }>;
-
-const WHY: Readonly<Record<UnprovenCause, string>> = {
-  first: 'nothing is known of the generator before it',
-  'no-state': 'the file has no state of the generator for it',
-  override: "the generator's state follows from an earlier row, but gives another arm",
-  differs: "the generator's state does not follow from an earlier row",
-  'other-system': 'the file has no states of the generator',
-};
-
-/** Why there is no draw to explain, without the arm; undefined if there is one. */
+/** Why there is no draw to explain, without the arm; undefined if there is one. It is the answer in place of an explanation. */
 export function whyUndrawn(event: LogEvent): string | undefined {
   if (event.type === 'ParticipantImported') return importedText(event);
   if (!isForced(event)) return undefined;
@@ -313,11 +300,21 @@ export function whyUndrawn(event: LogEvent): string | undefined {
   return `Participant ${JSON.stringify(participantId)} was allocated outside the service at ${occurredAt} and entered by hand, so there is no draw to explain`;
 }
 
+type ImportedEvent = Extract<LogEvent, { type: 'ParticipantImported' }>;
+
 function importedText({ data }: ImportedEvent): string {
   const { participantId, row, cause } = data;
   const drawn =
     cause === undefined
       ? 'The import drew it again from the state of an earlier row, and arm and state agree with the file'
-      : `The import could not draw it again: ${WHY[cause]}`;
+      : `The import could not draw it again: ${UNPROVEN_TEXTS[cause]}`;
   return `Participant ${JSON.stringify(participantId)} was imported; the draw was made by another system (row ${row} of the file). ${drawn}`;
 }
+
+const UNPROVEN_TEXTS: Readonly<Record<UnprovenCause, string>> = {
+  first: 'nothing is known of the generator before it',
+  'no-state': 'the file has no state of the generator for it',
+  override: "the generator's state follows from an earlier row, but gives another arm",
+  differs: "the generator's state does not follow from an earlier row",
+  'other-system': 'the file has no states of the generator',
+};

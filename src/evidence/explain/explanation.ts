@@ -1,69 +1,13 @@
+/**
+ * Why a participant got this arm, as `GET /explanation` and `urn explain --json` answer. Members about the participant, the
+ * working by the study's method, and the allocation with its comparison stand apart: the three kinds of explanations, which
+ * are made of them, come after them. With urns, the answer says which corrections changed their counts.
+ */
 import { z } from 'zod';
 import { BgState, ImbalanceMeasure, Level } from '../../../events/study.ts';
 import { actOf } from '../../core/acts/acts.ts';
 import { type Design, type Factor, levelNow } from '../../core/model/design.ts';
 import { countedLevels, type Enrolled, type ParticipantEvent } from '../../core/model/participants.ts';
-
-/** Which corrections changed the counts of the urns. */
-
-/** A correction after which the urns count a participant otherwise. */
-export const CountMove = z.strictObject({
-  revision: z.int(),
-  type: z.string(),
-  id: z.string().meta({ description: 'The corrected participant, by the id as randomized' }),
-  // Those whose urns it changed, by their names at the time of the draw.
-  levels: z.array(z.strictObject({ factor: z.string(), level: z.string() })),
-});
-export type CountMove = z.infer<typeof CountMove>;
-
-/**
- * @param events about participants, in order
- * @param enrolled the participants as they were enrolled, or as they are after all of these corrections
- */
-export function countMoves(
-  events: readonly ParticipantEvent[],
-  enrolled: (id: string) => Enrolled | undefined,
-  { factors, epochBegan }: Pick<Design, 'factors' | 'epochBegan'>,
-): CountMove[] {
-  const now = new Map<string, Enrolled>();
-  return events.flatMap((event) => {
-    const { participantId = '', randomizedAt } = event.data;
-    const act = actOf(event.type);
-    if (act?.about !== 'participant' || !act.apply) return [];
-    const before = now.get(participantId) ?? asRandomized(enrolled(participantId));
-    // A wrong entry that another one has replaced was removed before: it has left nothing in the urns.
-    if (!before || before.revision !== randomizedAt) return [];
-    const after = act.apply(before, event, { factors });
-    now.set(participantId, after);
-    const levels = factors.flatMap((factor, i) => {
-      const [from, to] = [before, after].map((one) =>
-        levelIn(factor, countedLevels(one, { epochBegan })?.[i]),
-      );
-      return from === to
-        ? []
-        : [from, to].flatMap((level) => (level ? [{ factor: factor.name, level }] : []));
-    });
-    return levels.length > 0
-      ? [{ revision: event.revision, type: event.type, id: participantId, levels }]
-      : [];
-  });
-}
-
-/** A correction says the names of its time. */
-function levelIn(factor: Factor, level: string | undefined): string | undefined {
-  return level === undefined ? undefined : levelNow(factor, level);
-}
-
-function asRandomized(participant: Enrolled | undefined): Enrolled | undefined {
-  if (!participant) return undefined;
-  const { participantId, levels, revision, forced } = participant;
-  return { participantId, levels, revision, ...(forced && { forced }) };
-}
-
-/**
- * Why a participant got this arm, as `GET /explanation` and `urn explain --json` answer. Members about the participant, the
- * working by the study's method, and the allocation with its comparison stand apart.
- */
 
 const PARTICIPANT = {
   study: z.string(),
@@ -101,6 +45,16 @@ const NUMBER = {
       'The drawn slot, counted from 0 over all slots of the study, those of closed arms too. Only with a ratio',
   }),
 };
+
+/** A correction after which the urns count a participant otherwise. */
+export const CountMove = z.strictObject({
+  revision: z.int(),
+  type: z.string(),
+  id: z.string().meta({ description: 'The corrected participant, by the id as randomized' }),
+  // Those whose urns it changed, by their names at the time of the draw.
+  levels: z.array(z.strictObject({ factor: z.string(), level: z.string() })),
+});
+export type CountMove = z.infer<typeof CountMove>;
 
 const URNS = {
   earlier_participants: z.int().meta({ description: 'Participants before this one whom the urns counted' }),
@@ -197,10 +151,6 @@ const LISTED = {
   }),
 };
 
-/** Bare numbers as JSON (src/base/json.ts). */
-const Uint128 = z.bigint();
-const GeneratorState = BgState.extend({ state: z.strictObject({ inc: Uint128, state: Uint128 }) });
-
 const RESULT = {
   trt: z.string().meta({
     description: 'The first treatment whose cumulative probability is greater than u, or that of the entry',
@@ -208,6 +158,15 @@ const RESULT = {
   code: z.string().optional().meta({
     description: 'The pack that the participant got at the time, as recorded: no random number chose it',
   }),
+};
+
+/** Bare numbers as JSON (src/base/json.ts). */
+const Uint128 = z.bigint();
+const GeneratorState = BgState.extend({ state: z.strictObject({ inc: Uint128, state: Uint128 }) });
+
+const GENERATOR = {
+  bg_state_before: GeneratorState.meta({ description: "The generator's state before the lot and the draw" }),
+  bg_state_after: GeneratorState.meta({ description: "The generator's state after the draw" }),
 };
 
 const COMPARISON = {
@@ -223,11 +182,6 @@ const COMPARISON = {
     .meta({ description: 'Fields in which the record differs, with the values as JSON text' }),
 };
 
-const GENERATOR = {
-  bg_state_before: GeneratorState.meta({ description: "The generator's state before the lot and the draw" }),
-  bg_state_after: GeneratorState.meta({ description: "The generator's state after the draw" }),
-};
-
 export const UrnExplanation = z.strictObject({
   ...PARTICIPANT,
   ...URNS,
@@ -236,6 +190,7 @@ export const UrnExplanation = z.strictObject({
   ...COMPARISON,
 });
 export type UrnExplanation = z.infer<typeof UrnExplanation>;
+
 export const PickExplanation = z.strictObject({
   ...PARTICIPANT,
   ...PICK,
@@ -244,7 +199,54 @@ export const PickExplanation = z.strictObject({
   ...COMPARISON,
 });
 export type PickExplanation = z.infer<typeof PickExplanation>;
+
 export const ListExplanation = z.strictObject({ ...PARTICIPANT, ...LISTED, ...RESULT, ...COMPARISON });
 export type ListExplanation = z.infer<typeof ListExplanation>;
+
 export const Explanation = z.union([UrnExplanation, PickExplanation, ListExplanation]);
 export type Explanation = z.infer<typeof Explanation>;
+
+/**
+ * Which corrections changed the counts of the urns.
+ * @param events about participants, in order
+ * @param enrolled the participants as they were enrolled, or as they are after all of these corrections
+ */
+export function countMoves(
+  events: readonly ParticipantEvent[],
+  enrolled: (id: string) => Enrolled | undefined,
+  { factors, epochBegan }: Pick<Design, 'factors' | 'epochBegan'>,
+): CountMove[] {
+  const now = new Map<string, Enrolled>();
+  return events.flatMap((event) => {
+    const { participantId = '', randomizedAt } = event.data;
+    const act = actOf(event.type);
+    if (act?.about !== 'participant' || !act.apply) return [];
+    const before = now.get(participantId) ?? asRandomized(enrolled(participantId));
+    // A wrong entry that another one has replaced was removed before: it has left nothing in the urns.
+    if (!before || before.revision !== randomizedAt) return [];
+    const after = act.apply(before, event, { factors });
+    now.set(participantId, after);
+    const levels = factors.flatMap((factor, i) => {
+      const [from, to] = [before, after].map((one) =>
+        levelIn(factor, countedLevels(one, { epochBegan })?.[i]),
+      );
+      return from === to
+        ? []
+        : [from, to].flatMap((level) => (level ? [{ factor: factor.name, level }] : []));
+    });
+    return levels.length > 0
+      ? [{ revision: event.revision, type: event.type, id: participantId, levels }]
+      : [];
+  });
+}
+
+function asRandomized(participant: Enrolled | undefined): Enrolled | undefined {
+  if (!participant) return undefined;
+  const { participantId, levels, revision, forced } = participant;
+  return { participantId, levels, revision, ...(forced && { forced }) };
+}
+
+/** A correction says the names of its time. */
+function levelIn(factor: Factor, level: string | undefined): string | undefined {
+  return level === undefined ? undefined : levelNow(factor, level);
+}

@@ -1,3 +1,7 @@
+/**
+ * The list of participants for statisticians: its columns, and the lines of CSV that they give. One row is one participant,
+ * as known now. With the list come a data dictionary, and how to read it with R and with SAS.
+ */
 import { VoidCause } from '../../../events/corrections.ts';
 import { guarded } from '../../base/text.ts';
 import type { Design } from '../../core/model/design.ts';
@@ -8,19 +12,6 @@ import {
   type PresentPack,
   presentPacks,
 } from '../../core/model/participants.ts';
-
-/** Comma-separated values: RFC 4180, which is also what Python's csv module and pandas write and read. */
-
-/** @param end RFC 4180 has CRLF, pandas writes LF */
-export function csvLine(cells: readonly string[], end: '\r\n' | '\n' = '\r\n'): string {
-  return cells.map(quoted).join(',') + end;
-}
-
-function quoted(cell: string): string {
-  return /[",\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell;
-}
-
-/** The columns of the list of participants for statisticians. One row is one participant, as known now. */
 
 export interface Column {
   readonly name: string;
@@ -77,22 +68,22 @@ function idColumns(): Column[] {
   ];
 }
 
-const RETIRED = '; empty for those who came after the factor was retired';
-
 function factorColumns({ factors }: Design): Column[] {
   return [
     ...factors.map(({ name, levels, isRetired }, i): Column => {
       const of = (participant: Participant) => currentLevels(participant)[i] ?? '';
-      const meaning = `Level of the factor ${name}, with all corrections${isRetired ? RETIRED : ''}`;
+      const meaning = `Level of the factor ${name}, with all corrections${isRetired ? RETIRED_REMARK : ''}`;
       return { name: `f_${name}`, meaning, type: 'category', levels, of };
     }),
     ...factors.map(({ name, levels, isRetired }, i): Column => {
       const of = (participant: Participant) => participant.levels[i] ?? '';
-      const meaning = `Level of the factor ${name} when the participant was randomized${isRetired ? RETIRED : ''}`;
+      const meaning = `Level of the factor ${name} when the participant was randomized${isRetired ? RETIRED_REMARK : ''}`;
       return { name: `randomized_f_${name}`, meaning, type: 'category', levels, of };
     }),
   ];
 }
+
+const RETIRED_REMARK = '; empty for those who came after the factor was retired';
 
 function allocationColumns({ treatments }: Design): Column[] {
   return [
@@ -180,7 +171,17 @@ export function rowLines(columns: readonly Column[], participants: readonly Part
   return participants.map((participant) => csvLine(columns.map((column) => column.of(participant)))).join('');
 }
 
-/** What comes with the list for statisticians: a data dictionary, and how to read the list with R and with SAS. */
+/**
+ * A line of comma-separated values, of any file: RFC 4180, which is also what Python's csv module and pandas write and read.
+ * @param end RFC 4180 has CRLF, pandas writes LF
+ */
+export function csvLine(cells: readonly string[], end: '\r\n' | '\n' = '\r\n'): string {
+  return cells.map(quotedCell).join(',') + end;
+}
+
+function quotedCell(cell: string): string {
+  return /[",\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell;
+}
 
 /** The levels are a JSON array, because any sign between them could be part of one. */
 export function dictionary(columns: readonly Column[], isForExcel: boolean): string {
@@ -190,8 +191,6 @@ export function dictionary(columns: readonly Column[], isForExcel: boolean): str
   ]);
   return [['name', 'meaning', 'type', 'levels'], ...lines].map((line) => csvLine(line)).join('');
 }
-
-const R_CLASSES = { integer: 'integer', text: 'character', category: 'character', instant: 'character' };
 
 /** @param file name of the list, without its folder */
 export function rScript(columns: readonly Column[], file: string): string {
@@ -215,6 +214,8 @@ participants <- read.csv(
 ${conversions.join('\n')}
 `;
 }
+
+const R_CLASSES = { integer: 'integer', text: 'character', category: 'character', instant: 'character' };
 
 /** A string of R in ASCII, so that it means the same in every locale. */
 function inR(text: string): string {
@@ -253,9 +254,9 @@ run;
 `;
 }
 
-/** In single quotes, SAS resolves no macros. */
-function inSas(text: string): string {
-  return `'${text.replaceAll("'", "''")}'`;
+/** In bytes. */
+function longest(texts: readonly string[]): number {
+  return texts.reduce((most, text) => Math.max(most, Buffer.byteLength(text)), 1);
 }
 
 /** A variable of SAS has at most 32 characters of [A-Za-z0-9_], whose case does not matter. */
@@ -270,7 +271,7 @@ function sasNames(columns: readonly Column[]): string[] {
   });
 }
 
-/** In bytes. */
-function longest(texts: readonly string[]): number {
-  return texts.reduce((most, text) => Math.max(most, Buffer.byteLength(text)), 1);
+/** In single quotes, SAS resolves no macros. */
+function inSas(text: string): string {
+  return `'${text.replaceAll("'", "''")}'`;
 }

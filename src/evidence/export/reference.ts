@@ -1,3 +1,9 @@
+/**
+ * The history of a study as the reference implementation writes it with pandas, so that the reference accepts it and
+ * continues bit for bit. Before it is shown, it is read back as an import does, and both draw on. Facts about its format are
+ * those of pandas 1.5: what `read_csv` takes for a missing value, and that `to_csv` quotes only where it must and ends lines
+ * with LF.
+ */
 import type { BgState } from '../../../events/study.ts';
 import { microsecondsOf } from '../../base/time.ts';
 import { Counts } from '../../core/methods/memory.ts';
@@ -9,14 +15,8 @@ import { readHistory } from '../import/read-history.ts';
 import { csvTable } from '../import/source-file.ts';
 import { csvLine } from './columns.ts';
 
-/**
- * The history of a study as the reference implementation writes it with pandas, so that the reference accepts it and
- * continues bit for bit. Facts about its format are those of pandas 1.5: what `read_csv` takes for a missing value, and that
- * `to_csv` quotes only where it must and ends lines with LF.
- */
-
 /** The participants that the urns count, with the levels they count. */
-export interface CountedParticipant {
+interface CountedParticipant {
   readonly participant: Participant;
   readonly levels: readonly string[];
 }
@@ -48,10 +48,36 @@ export function referenceCsv(design: Design, counted: readonly CountedParticipan
     const { original } = participant;
     last = original
       ? (microsecondsOf(original.datetime) ?? last)
-      : Math.max(microseconds(participant.at), last + 1);
-    return csvLine(cellsOf(participant, levels, original?.datetime ?? datetime(last)), '\n');
+      : Math.max(microsecondsAt(participant.at), last + 1);
+    return csvLine(referenceCells(participant, levels, original?.datetime ?? pandasDatetime(last)), '\n');
   });
   return csvLine(columnsOfReference(design), '\n') + lines.join('');
+}
+
+function columnsOfReference({ factors }: Design): string[] {
+  return ['id', ...factors.map(({ name }) => `f_${name}`), 'trt', 'datetime', 'user', 'bg_state'];
+}
+
+function referenceCells(participant: Participant, levels: readonly string[], at: string): string[] {
+  const { treatment, user, bgStateAfter } = participant;
+  return [currentId(participant), ...levels, treatment, at, user, pythonDict(bgStateAfter)];
+}
+
+/** numpy's `bit_generator.state` as Python prints it; empty if it is not known. */
+function pythonDict(bgState: BgState | undefined): string {
+  if (!bgState) return '';
+  const { bit_generator, state, has_uint32, uinteger } = bgState;
+  return `{'bit_generator': '${bit_generator}', 'state': {'state': ${state.state}, 'inc': ${state.inc}}, 'has_uint32': ${has_uint32}, 'uinteger': ${uinteger}}`;
+}
+
+function microsecondsAt(at: string): number {
+  return Date.parse(at) * 1000;
+}
+
+/** UTC, always with six digits: pandas alone would leave out what a whole column does not need. */
+function pandasDatetime(us: number): string {
+  const ms = new Date(Math.floor(us / 1000)).toISOString().slice(0, -1).replace('T', ' ');
+  return `${ms}${String(us % 1000).padStart(3, '0')}`;
 }
 
 /** The true times of the same rows. */
@@ -68,10 +94,10 @@ export function trueTimes(counted: readonly CountedParticipant[]): string {
  */
 export function notCountedCsv(design: Design, others: readonly Participant[]): string {
   const lines = others.map((participant) => [
-    ...cellsOf(
+    ...referenceCells(
       participant,
       currentLevels(participant),
-      participant.original?.datetime ?? datetime(microseconds(participant.at)),
+      participant.original?.datetime ?? pandasDatetime(microsecondsAt(participant.at)),
     ),
     participant.corrected?.voided?.cause ?? '',
   ]);
@@ -79,38 +105,6 @@ export function notCountedCsv(design: Design, others: readonly Participant[]): s
     .map((line) => csvLine(line, '\n'))
     .join('');
 }
-
-function columnsOfReference({ factors }: Design): string[] {
-  return ['id', ...factors.map(({ name }) => `f_${name}`), 'trt', 'datetime', 'user', 'bg_state'];
-}
-
-function cellsOf(participant: Participant, levels: readonly string[], at: string): string[] {
-  const { treatment, user, bgStateAfter } = participant;
-  return [currentId(participant), ...levels, treatment, at, user, pythonDict(bgStateAfter)];
-}
-
-/** numpy's `bit_generator.state` as Python prints it; empty if it is not known. */
-function pythonDict(bgState: BgState | undefined): string {
-  if (!bgState) return '';
-  const { bit_generator, state, has_uint32, uinteger } = bgState;
-  return `{'bit_generator': '${bit_generator}', 'state': {'state': ${state.state}, 'inc': ${state.inc}}, 'has_uint32': ${has_uint32}, 'uinteger': ${uinteger}}`;
-}
-
-function microseconds(at: string): number {
-  return Date.parse(at) * 1000;
-}
-
-/** UTC, always with six digits: pandas alone would leave out what a whole column does not need. */
-function datetime(us: number): string {
-  const ms = new Date(Math.floor(us / 1000)).toISOString().slice(0, -1).replace('T', ' ');
-  return `${ms}${String(us % 1000).padStart(3, '0')}`;
-}
-
-/** What pandas reads as a missing value, in this version or a later one. */
-export const MISSING: ReadonlySet<string> = new Set([
-  ...['', '#N/A', '#N/A N/A', '#NA', '-1.#IND', '-1.#QNAN', '-NaN', '-nan', '1.#IND', '1.#QNAN'],
-  ...['<NA>', 'N/A', 'NA', 'NULL', 'NaN', 'None', 'n/a', 'nan', 'null'],
-]);
 
 /** Why the reference could not continue from the file as the study does; empty if it can. */
 export function problemsOfReference(
@@ -123,7 +117,7 @@ export function problemsOfReference(
   const columns = columnsOfReference(design);
   const unknown = counted.filter(({ participant }) => !participant.bgStateAfter).length;
   for (const { participant, levels } of counted)
-    for (const [i, cell] of cellsOf(participant, levels, '0').entries())
+    for (const [i, cell] of referenceCells(participant, levels, '0').entries())
       if (MISSING.has(cell) && columns[i] !== 'bg_state')
         missing.add(`pandas reads ${JSON.stringify(cell)} (${columns[i]}) as missing`);
   const why = stateProblem(participants.at(-1), counted.at(-1)?.participant, bgState);
@@ -134,6 +128,12 @@ export function problemsOfReference(
     ...missing,
   ];
 }
+
+/** What pandas reads as a missing value, in this version or a later one. */
+export const MISSING: ReadonlySet<string> = new Set([
+  ...['', '#N/A', '#N/A N/A', '#NA', '-1.#IND', '-1.#QNAN', '-NaN', '-nan', '1.#IND', '1.#QNAN'],
+  ...['<NA>', 'N/A', 'NA', 'NULL', 'NaN', 'None', 'n/a', 'nan', 'null'],
+]);
 
 /** What the reference does not know. */
 function designProblems(design: Design, counted: readonly CountedParticipant[]): string[] {
@@ -173,18 +173,6 @@ function stateProblem(
     : 'the generator was restarted by a recovery, and nobody was randomized since, so no row has its present state';
 }
 
-/**
- * What versions of the reference make of the names of arms that they draw: they take the letters of `balls_trt_` from
- * their beginning. Only those that they change.
- */
-export function eatenNames({ treatments }: Design): [name: string, eaten: string][] {
-  return treatments
-    .map((name): [string, string] => [name, name.replace(/^[abls_tr]+/, '')])
-    .filter(([name, eaten]) => eaten !== name);
-}
-
-/** Reads a history back as an import does, and compares how it would continue with how the study continues. */
-
 /** All that the next draw depends on. */
 export interface Drawing {
   readonly counts: Counts;
@@ -195,6 +183,7 @@ export interface Drawing {
 export const DRAWN_MORE = 5;
 
 /**
+ * Reads the file back as an import does, and compares how it would continue with how the study continues.
  * @param csv the file
  * @throws Error when the file is not the study: some count, arm or state differs
  */
@@ -239,4 +228,14 @@ function drawMore(design: Design, { counts, bgState }: Drawing): string[] {
     const { state: numbers, has_uint32, uinteger } = state;
     return [slot, numbers.state, numbers.inc, has_uint32, uinteger].join(' ');
   });
+}
+
+/**
+ * What versions of the reference make of the names of arms that they draw: they take the letters of `balls_trt_` from
+ * their beginning. Only those that they change.
+ */
+export function eatenNames({ treatments }: Design): [name: string, eaten: string][] {
+  return treatments
+    .map((name): [string, string] => [name, name.replace(/^[abls_tr]+/, '')])
+    .filter(([name, eaten]) => eaten !== name);
 }

@@ -1,3 +1,8 @@
+/**
+ * The past of a stream: its events from the first up to a moment, folded by the same projections that show the present.
+ * Nothing is kept between questions, so each answer costs as much as reading that part of the stream. Commands read it
+ * themselves (`foldUntil`); the running service asks one question at a time (`History`).
+ */
 import { decodeRecord, type LogEvent } from '../../../events/record.ts';
 import {
   isMoveEvent,
@@ -13,12 +18,28 @@ import { DomainError, RecordError } from '../../base/errors.ts';
 import { type EventStore, type StoredRecord, StoreError } from '../../store/event-store.ts';
 
 /**
- * The past of one stream: its events from the first up to a moment, folded by the same projections that show the present.
- * Nothing is kept between questions, so each answer costs as much as reading that part of the stream.
+ * A moment in a stream's history: a revision or an instant.
+ *
+ * Revisions define the order of the log. `at` comes from a clock, and clocks are set back and forth. An instant therefore
+ * means the stream up to the first event, in order of revision, with a later `at`. No event dated after the instant is
+ * shown, and the result is always a beginning of the stream, as it once was. The price: if a clock ran ahead, the events
+ * after it stay hidden until the instant passes that time. A revision is never ambiguous.
  */
+export type Moment =
+  | { readonly type: 'revision'; readonly revision: number }
+  /** In the format of an event's `at`: UTC with milliseconds. */
+  | { readonly type: 'instant'; readonly at: string };
+
+/** Whether an event is not yet part of the stream at this moment. */
+export function isBeyond(moment: Moment): (event: Pick<LogEvent, 'revision' | 'at'>) => boolean {
+  // Both instants have the same format, so they compare as text.
+  return moment.type === 'revision'
+    ? ({ revision }) => revision > moment.revision
+    : ({ at }) => at > moment.at;
+}
 
 /** Where to read from. */
-export interface LogSource {
+interface LogSource {
   readonly store: Pick<EventStore, 'readStream'>;
   readonly logId: string;
 }
@@ -91,15 +112,13 @@ function applied<S>(projection: Projection<S>, state: S, event: LogEvent, stored
   }
 }
 
-/**
- * Looks back in the running service, one question at a time, so that questions about the present are still answered.
- */
-
 /** The most questions that may be open, including the one being answered. More are refused. */
 const MAX_QUESTIONS = 8;
-/** Records that are decoded before others get a turn: half a millisecond's worth. */
-const AT_ONCE = 25;
 
+/** Records that are decoded before others get a turn: half a millisecond's worth. */
+const DECODED_AT_ONCE = 25;
+
+/** Looks back in the running service, one question at a time, so that questions about the present are still answered. */
 export class History {
   readonly #source: LogSource;
   #questions = 0;
@@ -110,7 +129,7 @@ export class History {
   }
 
   /**
-   * Like `foldUntil` in past.ts.
+   * Like the function `foldUntil`, when its turn comes.
    * @throws DomainError `overloaded` when too many questions are waiting; `unavailable` when the store does not answer;
    *   `halted` when a record cannot be understood
    */
@@ -152,8 +171,8 @@ export class History {
   eachEvent(stream: string, fromRevision: number, take: (event: LogEvent) => void): Promise<void> {
     return this.#ask(async () => {
       for await (const page of this.#source.store.readStream(stream, fromRevision))
-        for (let from = 0; from < page.length; from += AT_ONCE) {
-          for (const stored of page.slice(from, from + AT_ONCE)) take(decodeRecord(stored));
+        for (let from = 0; from < page.length; from += DECODED_AT_ONCE) {
+          for (const stored of page.slice(from, from + DECODED_AT_ONCE)) take(decodeRecord(stored));
           // The store may have answered without waiting for anything. Requests come first.
           await new Promise(setImmediate);
         }
@@ -196,43 +215,22 @@ export class History {
   }
 }
 
-/**
- * A moment in a stream's history: a revision or an instant.
- *
- * Revisions define the order of the log. `at` comes from a clock, and clocks are set back and forth. An instant therefore
- * means the stream up to the first event, in order of revision, with a later `at`. No event dated after the instant is
- * shown, and the result is always a beginning of the stream, as it once was. The price: if a clock ran ahead, the events
- * after it stay hidden until the instant passes that time. A revision is never ambiguous.
- */
-
-export type Moment =
-  | { readonly type: 'revision'; readonly revision: number }
-  /** In the format of an event's `at`: UTC with milliseconds. */
-  | { readonly type: 'instant'; readonly at: string };
-
-/** Whether an event is not yet part of the stream at this moment. */
-export function isBeyond(moment: Moment): (event: Pick<LogEvent, 'revision' | 'at'>) => boolean {
-  // Both instants have the same format, so they compare as text.
-  return moment.type === 'revision'
-    ? ({ revision }) => revision > moment.revision
-    : ({ at }) => at > moment.at;
-}
-
 export const REVISION_FORM = 'a whole number from 0 on';
+
 /** Parses a whole number in decimal digits; undefined if it is not one. */
 export function parseRevision(text: string): number | undefined {
   return /^(?:0|[1-9]\d{0,14})$/.test(text) ? Number(text) : undefined;
 }
 
 export const INSTANT_FORM = 'an instant in UTC, such as 2027-06-30T12:00:00Z';
-const INSTANT = /^(\d{4}-\d\d-\d\dT\d\d:\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?Z$/;
+const UTC_INSTANT = /^(\d{4}-\d\d-\d\dT\d\d:\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?Z$/;
 
 /**
  * Parses an ISO 8601 instant in UTC, to the minute or finer. A day alone is not an instant: it has a beginning and an end.
  * @returns the instant in the format of an event's `at`, cut to milliseconds; undefined if it is not valid
  */
 export function parseInstant(text: string): string | undefined {
-  const [, minute, second = '00', fraction = ''] = INSTANT.exec(text) ?? [];
+  const [, minute, second = '00', fraction = ''] = UTC_INSTANT.exec(text) ?? [];
   // Events have no finer times, so cutting to milliseconds does not change which events come before.
   const cut = `${minute}:${second}.${fraction.slice(0, 3).padEnd(3, '0')}Z`;
   const instant = new Date(cut);
