@@ -1,33 +1,9 @@
+/**
+ * Reads files that people give to commands: their bytes, and CSV with the line of each row. Whatever is wrong with a file, or
+ * with what it says, is an `ImportError`.
+ */
 import { readFileSync } from 'node:fs';
 import { CsvError, parse } from 'csv-parse/sync';
-
-/** What a history file holds, before anything of it is understood. */
-
-/** A table of texts. An empty cell and a cell without a value are both undefined. */
-export interface SourceTable {
-  readonly columns: readonly string[];
-  readonly rows: readonly (readonly (string | undefined)[])[];
-  /** The settings that the reference keeps beside the history. */
-  readonly settings?: ReadonlyMap<string, string | undefined>;
-}
-
-/** Something that keeps the import from beginning: each problem is a sentence. */
-export class ImportError extends Error {
-  override readonly name = 'ImportError';
-  readonly problems: readonly string[];
-  constructor(problems: readonly string[]) {
-    super(problems.join('\n'));
-    this.problems = problems;
-  }
-}
-
-/** Reads files that people give to commands: their bytes, and CSV with the line of each row. */
-
-const WHY_UNREADABLE: Readonly<Record<string, string>> = {
-  ENOENT: 'there is no such file',
-  EISDIR: 'it is a folder',
-  EACCES: 'you may not read it',
-};
 
 /** @throws ImportError when the file cannot be read, or is empty */
 export function bytesOf(path: string): Buffer {
@@ -42,14 +18,11 @@ export function bytesOf(path: string): Buffer {
   return bytes;
 }
 
-/** Drops a byte order mark. @throws ImportError when it is not UTF-8 */
-export function textOf(bytes: Buffer): string {
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
-  } catch {
-    throw new ImportError(['the file is not UTF-8 (hint: save it as UTF-8)']);
-  }
-}
+const WHY_UNREADABLE: Readonly<Record<string, string>> = {
+  ENOENT: 'there is no such file',
+  EISDIR: 'it is a folder',
+  EACCES: 'you may not read it',
+};
 
 export interface CsvRow {
   /** In the file, from 1: the last one of the row. */
@@ -68,5 +41,24 @@ export function csvRows(bytes: Buffer): CsvRow[] {
   } catch (error) {
     if (error instanceof CsvError) throw new ImportError([`the file is not CSV: ${error.message}`]);
     throw error;
+  }
+}
+
+/** Drops a byte order mark. @throws ImportError when it is not UTF-8 */
+export function textOf(bytes: Buffer): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    throw new ImportError(['the file is not UTF-8 (hint: save it as UTF-8)']);
+  }
+}
+
+/** Something that keeps the import from beginning: each problem is a sentence. */
+export class ImportError extends Error {
+  override readonly name = 'ImportError';
+  readonly problems: readonly string[];
+  constructor(problems: readonly string[]) {
+    super(problems.join('\n'));
+    this.problems = problems;
   }
 }

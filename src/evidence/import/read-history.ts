@@ -1,3 +1,7 @@
+/**
+ * Reads the history of a study from the table of a file, and plans what urn import will write: the rows, what their
+ * treatments are called here, and how the generator continues. Every problem of every row is reported together.
+ */
 import { createHash, randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import type { Approval } from '../../../events/define.ts';
@@ -16,114 +20,94 @@ import { Pcg64 } from '../../core/random/pcg64.ts';
 import type { BeginImport, ImportParticipant } from '../../core/study/commands.ts';
 import { slotsOf } from '../../core/study/force.ts';
 import { drawnSeed } from '../../core/study/studies.ts';
-import { ImportError, type SourceTable } from './csv-file.ts';
-import type { SourceFile } from './source-file.ts';
+import { ImportError } from './csv-file.ts';
+import type { SourceFile, SourceTable } from './source-file.ts';
 
-/** Reads the generator's state as the reference writes it: a Python dict in a CSV file, JSON in a database. */
-
-/** Longer than any state. */
-const MAX_LENGTH = 1000;
-/** A member given twice is one too many. */
-const MEMBERS = 6;
-/** The strings and integers of both forms. No string of a state needs an escape, and none has the sign of an integer. */
-const SCALAR = /'([^'"\\#]*)'|"([^"\\#]*)"|(\d+)/g;
-
-/** An integer, kept as text: it may be larger than a double holds exactly. */
-const Integer = z
-  .string()
-  .regex(/^#(0|[1-9]\d{0,38})$/)
-  .transform((text) => text.slice(1));
-const StateInFile = z.strictObject({
-  bit_generator: z.literal('PCG64'),
-  state: z.strictObject({ state: Integer, inc: Integer }),
-  has_uint32: Integer,
-  uinteger: Integer,
-});
-
-/**
- * Reads strings, whole numbers and dicts, and evaluates nothing.
- * @returns undefined if the text is not a state that a PCG64 can have
- */
-export function readBgState(text: string): BgState | undefined {
-  if (text.length > MAX_LENGTH || text.includes('#')) return undefined;
-  const json = text.replaceAll(SCALAR, (_, single?: string, double?: string, digits?: string) =>
-    JSON.stringify(digits === undefined ? (single ?? double) : `#${digits}`),
-  );
-  if (json.split(':').length - 1 !== MEMBERS) return undefined;
-  try {
-    const { state, has_uint32, uinteger } = StateInFile.parse(JSON.parse(json));
-    return Pcg64.restore({
-      bit_generator: 'PCG64',
-      has_uint32: Number(has_uint32) as 0 | 1,
-      state: { inc: state.inc, state: state.state },
-      uinteger: Number(uinteger),
-    }).snapshot();
-  } catch (error) {
-    if (error instanceof SyntaxError || error instanceof z.ZodError || error instanceof RangeError)
-      return undefined;
-    throw error;
-  }
+export interface ImportOptions {
+  readonly format: SourceFormat;
+  readonly generator: ImportedGenerator;
+  readonly seedKnown?: boolean;
+  /** Names of treatments: theirs, and ours. */
+  readonly treatmentMap: ReadonlyMap<string, string>;
 }
 
-/** What the treatments of a file are called in the study: `--treatment-map`. */
-
-interface MappedTreatment {
-  readonly to: string;
-  /** Index of the slot, if each slot of the arm has a name of its own in the file. */
-  readonly slot?: number;
-}
-
-/** By the name in the file, in the order given. */
-export type TreatmentMap = ReadonlyMap<string, MappedTreatment>;
-
-/** Several names of one arm take its slots in the order given. */
-function treatmentMapOf(pairs: ReadonlyMap<string, string>, design: Pick<Design, 'slots'>): TreatmentMap {
-  const targets = [...pairs.values()];
-  const all = [...pairs].map(([from, to], i): [string, MappedTreatment] => {
-    const slots = slotsOf(design, to);
-    const names = targets.filter((one) => one === to).length;
-    const slot = slots[targets.slice(0, i).filter((one) => one === to).length];
-    return [from, { to, ...(names > 1 && names === slots.length && slot !== undefined && { slot }) }];
-  });
-  return new Map(all);
-}
-
-/** An arm has one name in the file, or one for each of its slots. */
-function mapProblems(map: TreatmentMap, design: Pick<Design, 'treatments' | 'slots'>): string[] {
-  const targets = [...map.values()].map(({ to }) => to);
-  return [...new Set(targets)].flatMap((to) => {
-    if (!design.treatments.includes(to)) return [`--treatment-map: the study has no treatment ${quote(to)}`];
-    const names = targets.filter((one) => one === to).length;
-    const slots = slotsOf(design, to).length;
-    if (names === 1 || names === slots) return [];
-    return slots === 1
-      ? [`--treatment-map: several names stand for ${quote(to)}, which has one slot`]
-      : [
-          `--treatment-map: ${names} names stand for ${quote(to)}, which has ${counted(slots, 'slot')} (hint: one for each slot, or one in all)`,
-        ];
-  });
+export interface ImportPlan {
+  readonly begin: Omit<BeginImport, 'proof'>;
+  readonly rows: readonly ImportParticipant[];
 }
 
 /**
- * Why the treatments that the other system was set up with are not those of the study. Rows are drawn again with its slots
- * in this order.
- * @param theirs as it has them
+ * @param state of the study, in which the same import may already be under way
+ * @throws ImportError listing every problem in the file
  */
-function setupProblem(
-  theirs: readonly string[],
-  map: TreatmentMap,
-  { slots }: Pick<Design, 'slots'>,
-): string | undefined {
-  const called = theirs.map((name) => map.get(name)?.to ?? name);
-  if (called.join('\n') !== slots.join('\n'))
-    return `treatments is ${JSON.stringify(theirs)} in the database, and ${JSON.stringify(slots)} in the study`;
-  const misplaced = theirs.some((name, place) => (map.get(name)?.slot ?? place) !== place);
-  return misplaced
-    ? `--treatment-map gives the slots of an arm in another order than the database (hint: the order there is ${theirs.map(quote).join(', ')})`
-    : undefined;
+export function planOf(
+  design: Design,
+  state: Model,
+  file: SourceFile,
+  options: ImportOptions,
+  approvals: readonly Approval[],
+): ImportPlan {
+  const treatmentMap = treatmentMapOf(options.treatmentMap, design);
+  const table = file.table(design.name);
+  const history = readHistory(table, design, options.format, treatmentMap);
+  const begin = {
+    ...beginning(options, history, file, treatmentMap),
+    ...{ approvals, askedAt: new Date().toISOString(), amendment: design.amendment },
+    ...{ import: state.importing?.import ?? randomUUID() },
+  };
+  const rows = history.map(({ instant: _, ...row }, place): ImportParticipant => {
+    return { type: 'import-participant', import: begin.import, place, ...row };
+  });
+  if (!state.importing) refuseOtherSeed(options, table.settings, state);
+  return { begin, rows };
 }
 
-/** Reads the rows of a study from a table. Reports every problem of every row together. */
+function beginning(
+  { format, generator, seedKnown }: ImportOptions,
+  history: readonly HistoryRow[],
+  { bytes }: SourceFile,
+  treatmentMap: TreatmentMap,
+): Omit<BeginImport, 'proof' | 'import' | 'approvals'> {
+  const seed = generator === 'fresh' ? drawnSeed() : undefined;
+  const bgState = seed === undefined ? lastState(history) : Pcg64.fromSeed(seed).snapshot();
+  if (!bgState)
+    throw new ImportError([
+      'the row with the largest instant has no state, so the generator cannot continue',
+    ]);
+  const pairs = [...treatmentMap].map(([from, named]) => ({ from, ...named }));
+  return {
+    type: 'begin-import',
+    source: { format, rows: history.length },
+    sha256: createHash('sha256').update(bytes).digest('hex'),
+    ...(pairs.length > 0 && { treatmentMap: pairs }),
+    ...{ generator, bgState, seed, seedKnown },
+  };
+}
+
+/** Among rows with the same instant, the reference continues from the first. */
+function lastState(history: readonly HistoryRow[]) {
+  const last = history.at(-1)?.instant;
+  return history.find(({ instant }) => instant === last)?.bgState;
+}
+
+/** @throws ImportError when the other system's database has a different seed from the study */
+function refuseOtherSeed(
+  { seedKnown }: ImportOptions,
+  settings: SourceTable['settings'],
+  { seedState }: Model,
+): void {
+  const seed = settings?.get('starting_seed') ?? '';
+  if (
+    !seedKnown ||
+    !settings ||
+    !seedState ||
+    (/^\d+$/.test(seed) && isSame(Pcg64.fromSeed(BigInt(seed)).snapshot(), seedState))
+  )
+    return;
+  throw new ImportError([
+    `the database ${seed === '' ? 'has no starting_seed' : 'has a different starting_seed from the study'} (hint: leave out --seed-known)`,
+  ]);
+}
 
 export interface HistoryRow {
   /** Number of the row in the file, from 1. */
@@ -138,12 +122,6 @@ export interface HistoryRow {
   readonly original: { readonly datetime: string; readonly user: string };
   readonly bgState: BgState | undefined;
 }
-
-/** How a database represents a missing state. */
-const NO_STATE = 'null';
-
-/** Characters that the reference strips from the beginning of a treatment's name by mistake. */
-const EATEN = new Set('balls_trt_');
 
 /**
  * @returns the rows in the order of their instants, then of their numbers
@@ -272,10 +250,16 @@ class RowReader {
   }
 }
 
+/** How a database represents a missing state. */
+const NO_STATE = 'null';
+
 /** A field may hold a whole file, if a quote is missing. */
 function quotedStart(text: string): string {
   return text.length > 60 ? `${quote([...text.slice(0, 60)].slice(0, -1).join(''))}…` : quote(text);
 }
+
+/** Characters that the reference strips from the beginning of a treatment's name by mistake. */
+const EATEN = new Set('balls_trt_');
 
 function withoutEaten(name: string): string {
   const first = [...name].findIndex((letter) => !EATEN.has(letter));
@@ -304,6 +288,21 @@ function settingsProblems({ settings }: SourceTable, design: Design, map: Treatm
   return [...others, ...treatmentsProblem(settings.get('treatments'), map, design)];
 }
 
+function comparable(name: string, text: string): string {
+  if (name === 'D' || name === 'urn_selection') return JSON.stringify(text);
+  try {
+    const value: unknown = JSON.parse(text);
+    return JSON.stringify(name === 'factors' ? inOrderOfName(Object.entries(value as object)) : value);
+  } catch {
+    return text;
+  }
+}
+
+/** The order of an object's members is lost where names look like numbers. */
+function inOrderOfName(factors: [string, unknown][]): [string, unknown][] {
+  return factors.sort(([a], [b]) => (a < b ? -1 : 1));
+}
+
 function treatmentsProblem(text: string | undefined, map: TreatmentMap, design: Design): string[] {
   if (text === undefined) return [];
   const theirs = namesIn(text);
@@ -322,105 +321,106 @@ function namesIn(text: string): string[] | undefined {
   }
 }
 
-function comparable(name: string, text: string): string {
-  if (name === 'D' || name === 'urn_selection') return JSON.stringify(text);
-  try {
-    const value: unknown = JSON.parse(text);
-    return JSON.stringify(name === 'factors' ? inOrderOfName(Object.entries(value as object)) : value);
-  } catch {
-    return text;
-  }
+interface MappedTreatment {
+  readonly to: string;
+  /** Index of the slot, if each slot of the arm has a name of its own in the file. */
+  readonly slot?: number;
 }
 
-/** The order of an object's members is lost where names look like numbers. */
-function inOrderOfName(factors: [string, unknown][]): [string, unknown][] {
-  return factors.sort(([a], [b]) => (a < b ? -1 : 1));
+/** What the treatments of a file are called in the study (`--treatment-map`): by the name in the file, in the order given. */
+type TreatmentMap = ReadonlyMap<string, MappedTreatment>;
+
+/** Several names of one arm take its slots in the order given. */
+function treatmentMapOf(pairs: ReadonlyMap<string, string>, design: Pick<Design, 'slots'>): TreatmentMap {
+  const targets = [...pairs.values()];
+  const all = [...pairs].map(([from, to], i): [string, MappedTreatment] => {
+    const slots = slotsOf(design, to);
+    const names = targets.filter((one) => one === to).length;
+    const slot = slots[targets.slice(0, i).filter((one) => one === to).length];
+    return [from, { to, ...(names > 1 && names === slots.length && slot !== undefined && { slot }) }];
+  });
+  return new Map(all);
 }
 
-/** What urn import will write: the rows of a file, and how the generator continues. */
-
-export interface ImportOptions {
-  readonly format: SourceFormat;
-  readonly generator: ImportedGenerator;
-  readonly seedKnown?: boolean;
-  /** Names of treatments: theirs, and ours. */
-  readonly treatmentMap: ReadonlyMap<string, string>;
-}
-
-export interface ImportPlan {
-  readonly begin: Omit<BeginImport, 'proof'>;
-  readonly rows: readonly ImportParticipant[];
+/** An arm has one name in the file, or one for each of its slots. */
+function mapProblems(map: TreatmentMap, design: Pick<Design, 'treatments' | 'slots'>): string[] {
+  const targets = [...map.values()].map(({ to }) => to);
+  return [...new Set(targets)].flatMap((to) => {
+    if (!design.treatments.includes(to)) return [`--treatment-map: the study has no treatment ${quote(to)}`];
+    const names = targets.filter((one) => one === to).length;
+    const slots = slotsOf(design, to).length;
+    if (names === 1 || names === slots) return [];
+    return slots === 1
+      ? [`--treatment-map: several names stand for ${quote(to)}, which has one slot`]
+      : [
+          `--treatment-map: ${names} names stand for ${quote(to)}, which has ${counted(slots, 'slot')} (hint: one for each slot, or one in all)`,
+        ];
+  });
 }
 
 /**
- * @param state of the study, in which the same import may already be under way
- * @throws ImportError listing every problem in the file
+ * Why the treatments that the other system was set up with are not those of the study. Rows are drawn again with its slots
+ * in this order.
+ * @param theirs as it has them
  */
-export function planOf(
-  design: Design,
-  state: Model,
-  file: SourceFile,
-  options: ImportOptions,
-  approvals: readonly Approval[],
-): ImportPlan {
-  const treatmentMap = treatmentMapOf(options.treatmentMap, design);
-  const table = file.table(design.name);
-  const history = readHistory(table, design, options.format, treatmentMap);
-  const begin = {
-    ...beginning(options, history, file, treatmentMap),
-    ...{ approvals, askedAt: new Date().toISOString(), amendment: design.amendment },
-    ...{ import: state.importing?.import ?? randomUUID() },
-  };
-  const rows = history.map(({ instant: _, ...row }, place): ImportParticipant => {
-    return { type: 'import-participant', import: begin.import, place, ...row };
-  });
-  if (!state.importing) refuseOtherSeed(options, table.settings, state);
-  return { begin, rows };
+function setupProblem(
+  theirs: readonly string[],
+  map: TreatmentMap,
+  { slots }: Pick<Design, 'slots'>,
+): string | undefined {
+  const called = theirs.map((name) => map.get(name)?.to ?? name);
+  if (called.join('\n') !== slots.join('\n'))
+    return `treatments is ${JSON.stringify(theirs)} in the database, and ${JSON.stringify(slots)} in the study`;
+  const misplaced = theirs.some((name, place) => (map.get(name)?.slot ?? place) !== place);
+  return misplaced
+    ? `--treatment-map gives the slots of an arm in another order than the database (hint: the order there is ${theirs.map(quote).join(', ')})`
+    : undefined;
 }
 
-function beginning(
-  { format, generator, seedKnown }: ImportOptions,
-  history: readonly HistoryRow[],
-  { bytes }: SourceFile,
-  treatmentMap: TreatmentMap,
-): Omit<BeginImport, 'proof' | 'import' | 'approvals'> {
-  const seed = generator === 'fresh' ? drawnSeed() : undefined;
-  const bgState = seed === undefined ? lastState(history) : Pcg64.fromSeed(seed).snapshot();
-  if (!bgState)
-    throw new ImportError([
-      'the row with the largest instant has no state, so the generator cannot continue',
-    ]);
-  const pairs = [...treatmentMap].map(([from, named]) => ({ from, ...named }));
-  return {
-    type: 'begin-import',
-    source: { format, rows: history.length },
-    sha256: createHash('sha256').update(bytes).digest('hex'),
-    ...(pairs.length > 0 && { treatmentMap: pairs }),
-    ...{ generator, bgState, seed, seedKnown },
-  };
-}
+/** Longer than any state. */
+const MAX_STATE_LENGTH = 1000;
 
-/** Among rows with the same instant, the reference continues from the first. */
-function lastState(history: readonly HistoryRow[]) {
-  const last = history.at(-1)?.instant;
-  return history.find(({ instant }) => instant === last)?.bgState;
-}
+/** A member given twice is one too many. */
+const STATE_MEMBERS = 6;
 
-/** @throws ImportError when the other system's database has a different seed from the study */
-function refuseOtherSeed(
-  { seedKnown }: ImportOptions,
-  settings: SourceTable['settings'],
-  { seedState }: Model,
-): void {
-  const seed = settings?.get('starting_seed') ?? '';
-  if (
-    !seedKnown ||
-    !settings ||
-    !seedState ||
-    (/^\d+$/.test(seed) && isSame(Pcg64.fromSeed(BigInt(seed)).snapshot(), seedState))
-  )
-    return;
-  throw new ImportError([
-    `the database ${seed === '' ? 'has no starting_seed' : 'has a different starting_seed from the study'} (hint: leave out --seed-known)`,
-  ]);
+/** The strings and integers of both forms. No string of a state needs an escape, and none has the sign of an integer. */
+const STATE_SCALAR = /'([^'"\\#]*)'|"([^"\\#]*)"|(\d+)/g;
+
+/** An integer, kept as text: it may be larger than a double holds exactly. */
+const Integer = z
+  .string()
+  .regex(/^#(0|[1-9]\d{0,38})$/)
+  .transform((text) => text.slice(1));
+
+const StateInFile = z.strictObject({
+  bit_generator: z.literal('PCG64'),
+  state: z.strictObject({ state: Integer, inc: Integer }),
+  has_uint32: Integer,
+  uinteger: Integer,
+});
+
+/**
+ * Reads the generator's state as the reference writes it: a Python dict in a CSV file, JSON in a database. Reads strings,
+ * whole numbers and dicts, and evaluates nothing.
+ * @returns undefined if the text is not a state that a PCG64 can have
+ */
+export function readBgState(text: string): BgState | undefined {
+  if (text.length > MAX_STATE_LENGTH || text.includes('#')) return undefined;
+  const json = text.replaceAll(STATE_SCALAR, (_, single?: string, double?: string, digits?: string) =>
+    JSON.stringify(digits === undefined ? (single ?? double) : `#${digits}`),
+  );
+  if (json.split(':').length - 1 !== STATE_MEMBERS) return undefined;
+  try {
+    const { state, has_uint32, uinteger } = StateInFile.parse(JSON.parse(json));
+    return Pcg64.restore({
+      bit_generator: 'PCG64',
+      has_uint32: Number(has_uint32) as 0 | 1,
+      state: { inc: state.inc, state: state.state },
+      uinteger: Number(uinteger),
+    }).snapshot();
+  } catch (error) {
+    if (error instanceof SyntaxError || error instanceof z.ZodError || error instanceof RangeError)
+      return undefined;
+    throw error;
+  }
 }
