@@ -1,3 +1,7 @@
+/**
+ * urn bundle and urn report: each writes a file about one study from its records. A bundle is to hand over, and anyone can
+ * verify it without this software. A report is the same page on its own, to read and print.
+ */
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
@@ -23,17 +27,123 @@ import {
 import { note, progress, result, table } from './output.ts';
 import { VERSION } from './version.ts';
 
-/** Shared by urn bundle and urn report: writes a file about one study from its records. */
+interface BundleOptions extends FileOptions {
+  checkpoint?: string[];
+}
 
-export interface FileOptions extends LogOptions {
+const BUNDLE_HELP = `
+A zip archive with the records, signed checkpoints, the configuration, a report to read and print, and a verifier in Python.
+  full     includes every sealed section, so each allocation can be drawn again (unblinding material)
+  open     includes the treatments but not the generator's states (unblinding material)
+  blinded  includes neither
+All three prove the same records. The service may keep running. Making a bundle is recorded (urn operations).`;
+
+export function bundleCommand(): Command {
+  return fileCommand('bundle', '.zip')
+    .description('write one file about a study to hand over, which can be verified without this software')
+    .addOption(
+      repeatedOption('--checkpoint <file>', 'add the checkpoints in this file to the bundle (repeatable)'),
+    )
+    .addHelpText('after', BUNDLE_HELP)
+    .action(makeBundle);
+}
+
+async function makeBundle({ checkpoint = [], ...options }: BundleOptions): Promise<void> {
+  const kept = checkpoint.flatMap(checkpointsIn);
+  await writeAbout(
+    options,
+    '.zip',
+    async ({ identity, lastCheckpoints }, request) => {
+      const checkpoints = ownCheckpoints(identity.logName, ['log', 'access', request.stream], kept);
+      return writeBundle({ ...request, lastCheckpoints, checkpoints });
+    },
+    (log, bundle, file) => showBundle(log, bundle, file, options),
+  );
+}
+
+/** The notes of the checkpoints of these streams. The bundle must not reveal the sizes of other streams. */
+function ownCheckpoints(
+  logName: string,
+  streams: readonly string[],
+  kept: readonly KeptCheckpoint[],
+): string[] {
+  const own = kept.filter(({ claims }) =>
+    streams.includes(parseOrigin(logName, claims.origin)?.stream ?? ''),
+  );
+  if (own.length < kept.length)
+    note(
+      `${kept.length - own.length} of ${counted(kept.length, 'checkpoint')} ${plural(kept.length - own.length, 'belongs to another stream and was', 'belong to other streams and were')} left out`,
+    );
+  return own.map((one) => one.note);
+}
+
+async function showBundle(log: OpenLog, bundle: Bundle, file: string, options: FileOptions): Promise<void> {
+  const { study, content, json } = options;
+  await recordDisclosure(log, { what: 'bundle', study, content, sha256: bundle.sha256 });
+  for (const rollback of bundle.rolledBack)
+    note(
+      `warning: ${describeRollback(rollback)}; the bundle has no fresh checkpoints (hint: add the ones you have kept with --checkpoint)`,
+    );
+  const warning = BUNDLE_WARNINGS[content];
+  if (warning !== undefined) note(`warning: ${warning}`);
+  result(json ? JSON.stringify({ file, content, ...bundle }, null, 2) : bundleText(file, content, bundle));
+}
+
+const BUNDLE_WARNINGS: Partial<Record<Content, string>> = {
+  full: 'this bundle is UNBLINDING MATERIAL: it holds every treatment, and the seed and states from which every later assignment can be computed',
+  open: 'this bundle is UNBLINDING MATERIAL: it holds the treatment of every participant',
+};
+
+function bundleText(file: string, content: Content, { streams, ...bundle }: Bundle): string {
+  const sizes = streams.map(
+    ({ stream, records, withheld }) =>
+      `${stream}: ${counted(records, 'record')}${withheld > 0 ? `, ${withheld} withheld` : ''}`,
+  );
+  return table([
+    ['bundle', file],
+    ['content', content],
+    ['study', `${bundle.study}, ${counted(bundle.participants, 'participant')}`],
+    ...sizes.map((size, i) => [i === 0 ? 'records' : '', size]),
+    ['public key', bundle.publicKey],
+    ['sha-256', bundle.sha256],
+    ['verifier', `verify_bundle.py, sha-256 ${bundle.verifierSha256}`],
+  ]);
+}
+
+const REPORT_HELP = `
+One HTML file with configuration, enrolment, balance and events: the report.html of a bundle with this content (urn bundle).
+  full, open  names treatments (unblinding material); showing it is recorded (urn operations)
+  blinded     names no treatments
+The report proves nothing. A bundle does.`;
+
+export function reportCommand(): Command {
+  return fileCommand('report', '.html')
+    .description('write the report of a study as one HTML file, to read and print')
+    .addHelpText('after', REPORT_HELP)
+    .action(makeReport);
+}
+
+async function makeReport(options: FileOptions): Promise<void> {
+  const { study, content, json } = options;
+  const write = (_: OpenLog, request: Parameters<typeof writeReport>[0]) => writeReport(request);
+  await writeAbout(options, '.html', write, async (log, { participants, revision }, file) => {
+    if (content !== 'blinded') {
+      await recordDisclosure(log, { what: 'balance', study, toRevision: revision });
+      note('warning: this report is UNBLINDING MATERIAL: it names the treatment of every participant');
+    }
+    result(json ? JSON.stringify({ file, content, study, participants, revision }, null, 2) : file);
+  });
+}
+
+interface FileOptions extends LogOptions {
   study: string;
   content: Content;
   out?: string;
   json?: boolean;
 }
 
-/** @param extension of the file, with its dot */
-export function fileCommand(name: string, extension: string): Command {
+/** The options that both have. @param extension of the file, with its dot */
+function fileCommand(name: string, extension: string): Command {
   return logCommand(name)
     .addOption(option('--study <name>', 'name of the study').makeOptionMandatory())
     .addOption(
@@ -48,16 +158,16 @@ export function fileCommand(name: string, extension: string): Command {
     .addOption(jsonOption());
 }
 
-type Request = Omit<BundleRequest, 'checkpoints' | 'lastCheckpoints'>;
+type FileRequest = Omit<BundleRequest, 'checkpoints' | 'lastCheckpoints'>;
 
 /**
  * Writes a file about a study where the options say, then passes it to `report`.
  * @throws UsageError if the file already exists, or the study does not; NoLogError
  */
-export async function writeAbout<Written>(
+async function writeAbout<Written>(
   { study, content, ...options }: FileOptions,
   extension: string,
-  write: (log: OpenLog, request: Request) => Promise<Written>,
+  write: (log: OpenLog, request: FileRequest) => Promise<Written>,
   report: (log: OpenLog, written: Written, file: string) => Promise<void>,
 ): Promise<void> {
   const shown = progress('records written');
@@ -90,116 +200,4 @@ function isTest(registration: StoredRecord): boolean {
   } catch {
     return false;
   }
-}
-
-/** urn bundle: one file to hand over, which anyone can verify without this software. */
-
-interface Options extends FileOptions {
-  checkpoint?: string[];
-}
-
-const HELP = `
-A zip archive with the records, signed checkpoints, the configuration, a report to read and print, and a verifier in Python.
-  full     includes every sealed section, so each allocation can be drawn again (unblinding material)
-  open     includes the treatments but not the generator's states (unblinding material)
-  blinded  includes neither
-All three prove the same records. The service may keep running. Making a bundle is recorded (urn operations).`;
-
-const WARNINGS: Partial<Record<Content, string>> = {
-  full: 'this bundle is UNBLINDING MATERIAL: it holds every treatment, and the seed and states from which every later assignment can be computed',
-  open: 'this bundle is UNBLINDING MATERIAL: it holds the treatment of every participant',
-};
-
-export function bundleCommand(): Command {
-  return fileCommand('bundle', '.zip')
-    .description('write one file about a study to hand over, which can be verified without this software')
-    .addOption(
-      repeatedOption('--checkpoint <file>', 'add the checkpoints in this file to the bundle (repeatable)'),
-    )
-    .addHelpText('after', HELP)
-    .action(run);
-}
-
-async function run({ checkpoint = [], ...options }: Options): Promise<void> {
-  const kept = checkpoint.flatMap(checkpointsIn);
-  await writeAbout(
-    options,
-    '.zip',
-    async ({ identity, lastCheckpoints }, request) => {
-      const checkpoints = ownCheckpoints(identity.logName, ['log', 'access', request.stream], kept);
-      return writeBundle({ ...request, lastCheckpoints, checkpoints });
-    },
-    (log, bundle, file) => reportBundle(log, bundle, file, options),
-  );
-}
-
-async function reportBundle(log: OpenLog, bundle: Bundle, file: string, options: FileOptions): Promise<void> {
-  const { study, content, json } = options;
-  await recordDisclosure(log, { what: 'bundle', study, content, sha256: bundle.sha256 });
-  for (const rollback of bundle.rolledBack)
-    note(
-      `warning: ${describeRollback(rollback)}; the bundle has no fresh checkpoints (hint: add the ones you have kept with --checkpoint)`,
-    );
-  const warning = WARNINGS[content];
-  if (warning !== undefined) note(`warning: ${warning}`);
-  result(json ? JSON.stringify({ file, content, ...bundle }, null, 2) : bundleText(file, content, bundle));
-}
-
-/** The notes of the checkpoints of these streams. The bundle must not reveal the sizes of other streams. */
-function ownCheckpoints(
-  logName: string,
-  streams: readonly string[],
-  kept: readonly KeptCheckpoint[],
-): string[] {
-  const own = kept.filter(({ claims }) =>
-    streams.includes(parseOrigin(logName, claims.origin)?.stream ?? ''),
-  );
-  if (own.length < kept.length)
-    note(
-      `${kept.length - own.length} of ${counted(kept.length, 'checkpoint')} ${plural(kept.length - own.length, 'belongs to another stream and was', 'belong to other streams and were')} left out`,
-    );
-  return own.map((one) => one.note);
-}
-
-function bundleText(file: string, content: Content, { streams, ...bundle }: Bundle): string {
-  const sizes = streams.map(
-    ({ stream, records, withheld }) =>
-      `${stream}: ${counted(records, 'record')}${withheld > 0 ? `, ${withheld} withheld` : ''}`,
-  );
-  return table([
-    ['bundle', file],
-    ['content', content],
-    ['study', `${bundle.study}, ${counted(bundle.participants, 'participant')}`],
-    ...sizes.map((size, i) => [i === 0 ? 'records' : '', size]),
-    ['public key', bundle.publicKey],
-    ['sha-256', bundle.sha256],
-    ['verifier', `verify_bundle.py, sha-256 ${bundle.verifierSha256}`],
-  ]);
-}
-
-/** urn report: the report of a bundle on its own, to read and print. */
-
-const HELPReport = `
-One HTML file with configuration, enrolment, balance and events: the report.html of a bundle with this content (urn bundle).
-  full, open  names treatments (unblinding material); showing it is recorded (urn operations)
-  blinded     names no treatments
-The report proves nothing. A bundle does.`;
-
-export function reportCommand(): Command {
-  return fileCommand('report', '.html')
-    .description('write the report of a study as one HTML file, to read and print')
-    .addHelpText('after', HELPReport)
-    .action(runReport);
-}
-
-async function runReport(options: FileOptions): Promise<void> {
-  const { study, content, json } = options;
-  const write = (_: OpenLog, request: Parameters<typeof writeReport>[0]) => writeReport(request);
-  await writeAbout(options, '.html', write, async (log, { participants, revision }, file) => {
-    if (content !== 'blinded') {
-      await recordDisclosure(log, { what: 'balance', study, toRevision: revision });
-      note('warning: this report is UNBLINDING MATERIAL: it names the treatment of every participant');
-    }
-    result(json ? JSON.stringify({ file, content, study, participants, revision }, null, 2) : file);
-  });
 }

@@ -1,3 +1,7 @@
+/**
+ * urn reveal breaks the code of one participant, or of one pack. urn code-breaks lists who was unblinded, and prints what a
+ * site needs for the night: an arm to be sealed in an envelope, and the page for an emergency.
+ */
 import { execFileSync } from 'node:child_process';
 import { closeSync, existsSync, openSync, readFileSync, realpathSync, statSync, writeSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -36,229 +40,14 @@ import {
 } from './options.ts';
 import { note, result, table } from './output.ts';
 
-/** The page for an emergency: docs/emergency.md, with a command that works on this machine from any folder. */
-
-const require = createRequire(import.meta.url);
-
-/** The command in the document. */
-const COMMAND = /^urn reveal (--study[^`]*```\n)/m;
-const CREDENTIALS = /\/\/.*@/s;
-
-/** @throws NoLogError if there is no log */
-export function emergencyPage(options: LogOptions): string {
-  const settings = logSettings(options);
-  const location = locate(settings);
-  if (!mayHoldLog(location)) throw new NoLogError(settings);
-  const text = readFileSync(require.resolve('#emergency'), 'utf8');
-  if (!COMMAND.test(text))
-    throw new Error('docs/emergency.md has no line that begins with urn reveal --study');
-  const owned = location.kind === 'sqlite' ? location.file : resolve(options.data);
-  const begin = [...asOwnerOf(owned), process.execPath, program(), 'reveal'].map(quoted).join(' ');
-  const lines = [begin, ...optionsOf(options)].map((line) => `${line} \\\n  `);
-  const hint = CREDENTIALS.test(options.store ?? '')
-    ? '\nNAME and PASSWORD are those of the store. They are kept ______________________________\n'
-    : '';
-  return text.replace(COMMAND, (_, rest: string) => `${lines.join('')}${rest}${hint}`).trimEnd();
-}
-
-/** By the name that it was called by, if that is a link: the link stays when a new version takes the place of this one. */
-function program(): string {
-  const own = join(dirname(require.resolve('#package')), 'bin/urn.js');
-  const [, called = own] = process.argv;
-  return existsSync(called) && realpathSync(called) === realpathSync(own) ? resolve(called) : own;
-}
-
-/** What the command must say so that it finds the log from any folder: paths in full, and no password. */
-function optionsOf({ data, store, streamPrefix, signingKey, allowGroupKey }: LogOptions): string[] {
-  const given = {
-    '--data': resolve(data),
-    '--store': store?.startsWith('sqlite:') ? inFull(store) : store?.replace(CREDENTIALS, '//NAME:PASSWORD@'),
-    '--stream-prefix': streamPrefix,
-    '--signing-key': signingKey === undefined ? undefined : resolve(signingKey),
-  };
-  return [
-    ...Object.entries(given).flatMap(([name, value]) =>
-      value === undefined ? [] : `${name} ${quoted(value)}`,
-    ),
-    ...(allowGroupKey ? ['--allow-group-key'] : []),
-  ];
-}
-
-/** `sqlite:` alone is the database of the data folder. */
-function inFull(store: string): string {
-  const file = store.slice('sqlite:'.length);
-  return file === '' ? store : `sqlite:${resolve(file)}`;
-}
-
-/** Whoever is called at night need not be the user of the service. */
-function asOwnerOf(path: string): string[] {
-  const { uid } = statSync(path);
-  return uid === 0 ? ['sudo'] : ['sudo', '-u', nameOf(uid)];
-}
-
-/** sudo takes a number, too. */
-function nameOf(uid: number): string {
-  try {
-    return execFileSync('id', ['-nu', String(uid)], { encoding: 'utf8', stdio: 'pipe' }).trim();
-  } catch {
-    return `#${uid}`;
-  }
-}
-
-/** As a shell reads it. */
-function quoted(text: string): string {
-  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
-}
-
-/** urn code-breaks: who was unblinded; and printed code-breaks for sites that may be offline. */
-
-interface ListOptions extends LogOptions {
-  readonly study: string;
-  readonly json?: boolean;
-}
-
-interface PrintOptions extends ParticipantOptions {
-  readonly out?: string;
-}
-
-const PRINT_HELP = `
-The text names the participant's ARM. Seal it in an envelope that shows whether it has been opened, and report an opened
-envelope with urn unblindings add. Printing is recorded (urn operations).`;
-
-const PAGE_HELP = `
-The page is docs/emergency.md. The command line in it works from any folder, for everybody who may use sudo. It contains no password.
-Give the options with which the service runs. Fill in the lines, try the command once, and keep the page where people can find
-it at night.`;
-
-/** The first one is the default. */
-export function codeBreaksCommand(): Command[] {
-  return [
-    logCommand('list')
-      .description('list who was unblinded, when, by whom, and why; never an arm')
-      .addOption(option('--study <name>', 'name of the study').makeOptionMandatory())
-      .addOption(jsonOption())
-      .action(list),
-    withParticipant(logCommand('print'))
-      .description("print one participant's arm, to be sealed in an envelope for a site that may be offline")
-      .addOption(option('--out <file>', 'a new file (default: standard output)'))
-      .addHelpText('after', PRINT_HELP)
-      .action(printEnvelope),
-    logCommand('page')
-      .description('print the page for an emergency, with the whole command line for this machine')
-      .addHelpText('after', PAGE_HELP)
-      .action((options: LogOptions) => result(emergencyPage(options))),
-  ];
-}
-
-async function list({ study: name, json, ...options }: ListOptions): Promise<void> {
-  await withNamedLog(options, async ({ studies, runner }) => {
-    const study = namedStudy(studies, name);
-    const everybody = runner.state(participants, study.stream);
-    const all = codeBreaksIn(runner.state(participantEvents, study.stream)).map((one) => {
-      const participant = everybody.find(one.participantId ?? '');
-      return { ...one, id: participant ? currentId(participant) : one.participantId };
-    });
-    if (json) result(JSON.stringify(all, null, 2));
-    else if (all.length === 0) note(`nobody in ${name} was unblinded, as far as the log says`);
-    else result(table(all.map(row)));
-  });
-}
-
-/** `id`: the one in use. */
-function row(one: CodeBreak & { readonly id: string | undefined }): string[] {
-  const {
-    knownAt,
-    id = '',
-    participantId,
-    code,
-    how,
-    user,
-    keyId,
-    onBehalfOf,
-    reason,
-    requestedBy,
-    isLate,
-  } = one;
-  const what = how.type === 'revealed' ? how.category : `reported: ${how.way}`;
-  const by = [
-    `${user}${keyId === undefined ? ' (command line)' : ` (${keyId})`}`,
-    ...(onBehalfOf === undefined ? [] : [`on behalf of ${onBehalfOf}`]),
-    ...(requestedBy === undefined ? [] : [`for ${requestedBy}`]),
-  ].join(' ');
-  const remarks = [
-    ...(code === undefined ? [] : [`requested with the pack ${code}`]),
-    ...(participantId === undefined ? ['which nobody had'] : []),
-    ...(how.type === 'reported' && how.inadvertent ? ['inadvertent'] : []),
-    ...(isLate ? [`recorded late, at ${one.at}`] : []),
-  ].join(', ');
-  return [
-    knownAt,
-    participantId === undefined || id === participantId ? id : `${id} (randomized as ${participantId})`,
-    what,
-    by,
-    reason,
-    remarks,
-  ];
-}
-
-async function printEnvelope({ study: name, id, out, ...options }: PrintOptions): Promise<void> {
-  await withNamedLog(options, async (log) => {
-    const study = namedStudy(log.studies, name);
-    const participant = log.runner.state(participants, study.stream).find(id);
-    if (!participant) throw unknownParticipant(name, id);
-    const { mode } = study.registered.configuration;
-    const text = [
-      `CODE-BREAK${mode === 'test' ? ' (TEST STUDY)' : ''}`,
-      '',
-      `Study        ${name}`,
-      `Participant  ${currentId(participant)}`,
-      ...formerId(participant),
-      `Randomized   ${participant.at} (revision ${participant.revision})`,
-      ...(participant.pack ? [`Pack         ${participant.pack.code}`] : []),
-      ...presentPacks(participant).map(({ code, visit }) => `Pack         ${code} (${visit})`),
-      `Arm          ${participant.treatment}`,
-      '',
-      `Printed      ${new Date().toISOString()}`,
-      '',
-      'Open only in an emergency. Then report it: who opened it, when, and why.',
-    ].join('\n');
-    // The file is created first: no disclosure may be recorded for a file that cannot be written.
-    const file = out === undefined ? undefined : newFile(out);
-    await recordDisclosure(log, { what: 'envelopes', study: name, participant: id });
-    if (file === undefined) result(text);
-    else {
-      writeSync(file, `${text}\n`);
-      closeSync(file);
-      note(`written: ${out} (it names the arm: seal it)`);
-    }
-  });
-}
-
-/** The label may still show the id under which the participant was randomized. */
-function formerId(participant: Participant): string[] {
-  const { participantId } = participant;
-  return currentId(participant) === participantId ? [] : [`Formerly     ${participantId}`];
-}
-
-/** @throws UsageError if the file exists */
-function newFile(path: string): number {
-  try {
-    return openSync(path, 'wx', 0o600);
-  } catch (error) {
-    throw new UsageError(`cannot write ${path}: ${(error as Error).message} (hint: name a new file)`);
-  }
-}
-
-/** urn reveal: breaks the code of one participant, or of one pack. */
-
-interface Options extends GroundsOptions {
+interface RevealOptions extends GroundsOptions {
   readonly id?: string;
   readonly code?: string;
   readonly category: RevealCategory;
   readonly json?: boolean;
 }
 
-const HELP = `
+const REVEAL_HELP = `
 Works whether or not the service is running. The code-break is recorded first: who, when, which participant, the
 category; the reason under seal. Everybody who may read the study sees that the code was broken, but not the arm.
 
@@ -284,11 +73,11 @@ export function revealCommand(): Command {
     .addOption(caseOption('--code <code>', 'what is printed on the pack').conflicts('id'))
     .addOption(choice('--category <category>', 'why the code is broken', RevealCategory.options))
     .addOption(jsonOption())
-    .addHelpText('after', HELP)
-    .action(run);
+    .addHelpText('after', REVEAL_HELP)
+    .action(breakCode);
 }
 
-async function run(options: Options): Promise<void> {
+async function breakCode(options: RevealOptions): Promise<void> {
   const { study: name, id: participantId, code, category, dryRun, json } = options;
   if (participantId === undefined && code === undefined)
     throw new UsageError('say whose code to break: --id, or --code of a pack');
@@ -330,7 +119,7 @@ async function run(options: Options): Promise<void> {
 }
 
 /** Names the participant by the id that was asked for or, if found by the pack, by the id in use. */
-function answerOf(subject: Subject, { id, code }: Options) {
+function answerOf(subject: Subject, { id, code }: RevealOptions) {
   if ('pack' in subject) {
     const { code: of, treatment } = subject.pack;
     return {
@@ -345,4 +134,218 @@ function answerOf(subject: Subject, { id, code }: Options) {
   const whose = code === undefined || heldCodes(participant).includes(code) ? 'has' : 'had';
   const found = code === undefined ? '' : `, who ${whose} the pack ${code},`;
   return { id: of, treatment, text: `${of}${found} is on ${treatment}` };
+}
+
+const PRINT_HELP = `
+The text names the participant's ARM. Seal it in an envelope that shows whether it has been opened, and report an opened
+envelope with urn unblindings add. Printing is recorded (urn operations).`;
+
+const PAGE_HELP = `
+The page is docs/emergency.md. The command line in it works from any folder, for everybody who may use sudo. It contains no password.
+Give the options with which the service runs. Fill in the lines, try the command once, and keep the page where people can find
+it at night.`;
+
+/** The first one is the default. */
+export function codeBreaksCommand(): Command[] {
+  return [
+    logCommand('list')
+      .description('list who was unblinded, when, by whom, and why; never an arm')
+      .addOption(option('--study <name>', 'name of the study').makeOptionMandatory())
+      .addOption(jsonOption())
+      .action(listCodeBreaks),
+    withParticipant(logCommand('print'))
+      .description("print one participant's arm, to be sealed in an envelope for a site that may be offline")
+      .addOption(option('--out <file>', 'a new file (default: standard output)'))
+      .addHelpText('after', PRINT_HELP)
+      .action(printEnvelope),
+    logCommand('page')
+      .description('print the page for an emergency, with the whole command line for this machine')
+      .addHelpText('after', PAGE_HELP)
+      .action((options: LogOptions) => result(emergencyPage(options))),
+  ];
+}
+
+interface ListOptions extends LogOptions {
+  readonly study: string;
+  readonly json?: boolean;
+}
+
+async function listCodeBreaks({ study: name, json, ...options }: ListOptions): Promise<void> {
+  await withNamedLog(options, async ({ studies, runner }) => {
+    const study = namedStudy(studies, name);
+    const everybody = runner.state(participants, study.stream);
+    const all = codeBreaksIn(runner.state(participantEvents, study.stream)).map((one) => {
+      const participant = everybody.find(one.participantId ?? '');
+      return { ...one, id: participant ? currentId(participant) : one.participantId };
+    });
+    if (json) result(JSON.stringify(all, null, 2));
+    else if (all.length === 0) note(`nobody in ${name} was unblinded, as far as the log says`);
+    else result(table(all.map(codeBreakRow)));
+  });
+}
+
+/** `id`: the one in use. */
+function codeBreakRow(one: CodeBreak & { readonly id: string | undefined }): string[] {
+  const {
+    knownAt,
+    id = '',
+    participantId,
+    code,
+    how,
+    user,
+    keyId,
+    onBehalfOf,
+    reason,
+    requestedBy,
+    isLate,
+  } = one;
+  const what = how.type === 'revealed' ? how.category : `reported: ${how.way}`;
+  const by = [
+    `${user}${keyId === undefined ? ' (command line)' : ` (${keyId})`}`,
+    ...(onBehalfOf === undefined ? [] : [`on behalf of ${onBehalfOf}`]),
+    ...(requestedBy === undefined ? [] : [`for ${requestedBy}`]),
+  ].join(' ');
+  const remarks = [
+    ...(code === undefined ? [] : [`requested with the pack ${code}`]),
+    ...(participantId === undefined ? ['which nobody had'] : []),
+    ...(how.type === 'reported' && how.inadvertent ? ['inadvertent'] : []),
+    ...(isLate ? [`recorded late, at ${one.at}`] : []),
+  ].join(', ');
+  return [
+    knownAt,
+    participantId === undefined || id === participantId ? id : `${id} (randomized as ${participantId})`,
+    what,
+    by,
+    reason,
+    remarks,
+  ];
+}
+
+interface PrintOptions extends ParticipantOptions {
+  readonly out?: string;
+}
+
+async function printEnvelope({ study: name, id, out, ...options }: PrintOptions): Promise<void> {
+  await withNamedLog(options, async (log) => {
+    const study = namedStudy(log.studies, name);
+    const participant = log.runner.state(participants, study.stream).find(id);
+    if (!participant) throw unknownParticipant(name, id);
+    const { mode } = study.registered.configuration;
+    const text = [
+      `CODE-BREAK${mode === 'test' ? ' (TEST STUDY)' : ''}`,
+      '',
+      `Study        ${name}`,
+      `Participant  ${currentId(participant)}`,
+      ...formerId(participant),
+      `Randomized   ${participant.at} (revision ${participant.revision})`,
+      ...(participant.pack ? [`Pack         ${participant.pack.code}`] : []),
+      ...presentPacks(participant).map(({ code, visit }) => `Pack         ${code} (${visit})`),
+      `Arm          ${participant.treatment}`,
+      '',
+      `Printed      ${new Date().toISOString()}`,
+      '',
+      'Open only in an emergency. Then report it: who opened it, when, and why.',
+    ].join('\n');
+    // The file is created first: no disclosure may be recorded for a file that cannot be written.
+    const file = out === undefined ? undefined : createFile(out);
+    await recordDisclosure(log, { what: 'envelopes', study: name, participant: id });
+    if (file === undefined) result(text);
+    else {
+      writeSync(file, `${text}\n`);
+      closeSync(file);
+      note(`written: ${out} (it names the arm: seal it)`);
+    }
+  });
+}
+
+/** The label may still show the id under which the participant was randomized. */
+function formerId(participant: Participant): string[] {
+  const { participantId } = participant;
+  return currentId(participant) === participantId ? [] : [`Formerly     ${participantId}`];
+}
+
+/** @throws UsageError if the file exists */
+function createFile(path: string): number {
+  try {
+    return openSync(path, 'wx', 0o600);
+  } catch (error) {
+    throw new UsageError(`cannot write ${path}: ${(error as Error).message} (hint: name a new file)`);
+  }
+}
+
+const require = createRequire(import.meta.url);
+
+/** The command in the document. */
+const REVEAL_LINE = /^urn reveal (--study[^`]*```\n)/m;
+const CREDENTIALS = /\/\/.*@/s;
+
+/**
+ * The page for an emergency: docs/emergency.md, with a command that works on this machine from any folder.
+ * @throws NoLogError if there is no log
+ */
+function emergencyPage(options: LogOptions): string {
+  const settings = logSettings(options);
+  const location = locate(settings);
+  if (!mayHoldLog(location)) throw new NoLogError(settings);
+  const text = readFileSync(require.resolve('#emergency'), 'utf8');
+  if (!REVEAL_LINE.test(text))
+    throw new Error('docs/emergency.md has no line that begins with urn reveal --study');
+  const owned = location.kind === 'sqlite' ? location.file : resolve(options.data);
+  const begin = [...asOwnerOf(owned), process.execPath, programPath(), 'reveal'].map(shellQuoted).join(' ');
+  const lines = [begin, ...locatingOptions(options)].map((line) => `${line} \\\n  `);
+  const hint = CREDENTIALS.test(options.store ?? '')
+    ? '\nNAME and PASSWORD are those of the store. They are kept ______________________________\n'
+    : '';
+  return text.replace(REVEAL_LINE, (_, rest: string) => `${lines.join('')}${rest}${hint}`).trimEnd();
+}
+
+/** Whoever is called at night need not be the user of the service. */
+function asOwnerOf(path: string): string[] {
+  const { uid } = statSync(path);
+  return uid === 0 ? ['sudo'] : ['sudo', '-u', userName(uid)];
+}
+
+/** sudo takes a number, too. */
+function userName(uid: number): string {
+  try {
+    return execFileSync('id', ['-nu', String(uid)], { encoding: 'utf8', stdio: 'pipe' }).trim();
+  } catch {
+    return `#${uid}`;
+  }
+}
+
+/** By the name that it was called by, if that is a link: the link stays when a new version takes the place of this one. */
+function programPath(): string {
+  const own = join(dirname(require.resolve('#package')), 'bin/urn.js');
+  const [, called = own] = process.argv;
+  return existsSync(called) && realpathSync(called) === realpathSync(own) ? resolve(called) : own;
+}
+
+/** What the command must say so that it finds the log from any folder: paths in full, and no password. */
+function locatingOptions({ data, store, streamPrefix, signingKey, allowGroupKey }: LogOptions): string[] {
+  const given = {
+    '--data': resolve(data),
+    '--store': store?.startsWith('sqlite:')
+      ? storeInFull(store)
+      : store?.replace(CREDENTIALS, '//NAME:PASSWORD@'),
+    '--stream-prefix': streamPrefix,
+    '--signing-key': signingKey === undefined ? undefined : resolve(signingKey),
+  };
+  return [
+    ...Object.entries(given).flatMap(([name, value]) =>
+      value === undefined ? [] : `${name} ${shellQuoted(value)}`,
+    ),
+    ...(allowGroupKey ? ['--allow-group-key'] : []),
+  ];
+}
+
+/** `sqlite:` alone is the database of the data folder. */
+function storeInFull(store: string): string {
+  const file = store.slice('sqlite:'.length);
+  return file === '' ? store : `sqlite:${resolve(file)}`;
+}
+
+/** As a shell reads it. */
+function shellQuoted(text: string): string {
+  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }

@@ -1,3 +1,7 @@
+/**
+ * urn codes: packs of medication. They are registered from a file, listed with the arm that each holds, and accounted for
+ * without arms, to print or as a list. The acts on packs come from the table of acts.
+ */
 import { randomBytes } from 'node:crypto';
 import { resolve } from 'node:path';
 import { type Command, Option } from 'commander';
@@ -21,90 +25,6 @@ import { recordDisclosure } from './open-log.ts';
 import { jsonOption, type LogOptions, logCommand, namedStudy, option, UsageError } from './options.ts';
 import { note, result, table } from './output.ts';
 import { mayChange } from './precautions.ts';
-
-/** urn codes accountability: what became of each pack, to print or as a list, without arms. */
-
-interface Options extends LogOptions {
-  readonly study: string;
-  readonly out?: string;
-  readonly csv?: boolean;
-  readonly json?: boolean;
-}
-
-const HELP = `
-One HTML file to print, with a row for each pack in the order of registration, and empty columns to fill in by hand: received,
-returned, destroyed, initials. It names NO arm. Reading it is recorded like the map of the packs (urn operations).
-
-state      free       still to be given out
-           held       the participant has it
-           replaced   the participant has another one in its place
-           void       it was recorded for the participant, who never got it; nobody gets it any more
-           nobody     only a wrong entry had it, and that was replaced
-           withdrawn  not to be given out
-
---csv has the columns code, visit, state, id, dispensed_at, user, on_behalf_of, replaced_by, cause. --json is a list of objects
-with code, state and, where there is something to say, visit, id (in use), dispensedAt, user, onBehalfOf, replacedBy and cause.
-
-Examples:
-  urn codes accountability --study 'CHS JCOIN'
-  urn codes accountability --study 'CHS JCOIN' --csv > packs.csv`;
-
-function accountabilityCommand(): Command {
-  return logCommand('accountability')
-    .description('write what became of each pack as one HTML file, to print; without arms')
-    .addOption(option('--study <name>', 'name of the study').makeOptionMandatory())
-    .addOption(
-      option(
-        '--out <file>',
-        'the file to write (default: <study>-accountability.html; for a test <study>-TEST-…)',
-      ),
-    )
-    .addOption(new Option('--csv', 'as CSV, to stdout').conflicts(['json', 'out']))
-    .addOption(jsonOption().conflicts('out'))
-    .addHelpText('after', HELP)
-    .action(run);
-}
-
-async function run({ study: name, out, csv, json, ...options }: Options): Promise<void> {
-  await withStudies(options, async (log) => {
-    const study = namedStudy(log.studies, name);
-    const { revision } = study;
-    const packs = packAccountability(registeredState(log, study));
-    if (packs.length === 0) return note(`${name} has no packs (hint: urn codes add)`);
-    const isTest = study.registered.configuration.mode === 'test';
-    const byDefault = fileNameAbout(name, { isTest, what: 'accountability', extension: '.html' });
-    const file = csv || json ? undefined : resolve(out ?? byDefault);
-    // Before it is recorded.
-    if (file !== undefined) refuseUnfit([file]);
-    await recordDisclosure(log, { what: 'codes', study: name, toRevision: revision });
-    if (file !== undefined) {
-      const at = new Date().toISOString();
-      writeNew(file, accountabilityPage(packs, { study: name, isTest, revision, at }));
-      result(file);
-    } else if (json) result(JSON.stringify(packs, null, 2));
-    else for (const piece of accountabilityCsv(packs)) process.stdout.write(piece);
-  });
-}
-
-/** urn codes add and list: packs of medication. */
-
-interface StudyOptions extends LogOptions {
-  readonly study: string;
-  readonly json?: boolean;
-}
-
-interface WriteOptions extends StudyOptions {
-  readonly dryRun?: boolean;
-  readonly yes?: boolean;
-}
-
-interface AddOptions extends WriteOptions {
-  readonly from: string;
-}
-
-interface ListOptions extends StudyOptions {
-  readonly csv?: boolean;
-}
 
 const WRITE_HELP = `
 For a live study, the command asks for confirmation if it runs on a terminal; --yes answers for you. Without a terminal it
@@ -150,12 +70,14 @@ export function codesCommand(): Command[] {
       .addOption(caseOption('--yes', 'do not ask before a live study is changed'))
       .addOption(jsonOption())
       .addHelpText('after', ADD_HELP)
-      .action((options: AddOptions) => withFileProblems('nothing was registered', () => add(options))),
+      .action((options: AddOptions) =>
+        withFileProblems('nothing was registered', () => registerFile(options)),
+      ),
     withStudy('list', 'list packs with the ARM that each one holds, and the stock')
       .addOption(jsonOption())
       .addOption(new Option('--csv', 'as CSV').conflicts('json'))
       .addHelpText('after', LIST_HELP)
-      .action(list),
+      .action(listPacks),
     accountabilityCommand(),
     ...actCommands('codes'),
   ];
@@ -167,7 +89,21 @@ function withStudy(name: string, description: string): Command {
     .addOption(option('--study <name>', 'name of the study').makeOptionMandatory());
 }
 
-async function add(options: AddOptions): Promise<void> {
+interface StudyOptions extends LogOptions {
+  readonly study: string;
+  readonly json?: boolean;
+}
+
+interface WriteOptions extends StudyOptions {
+  readonly dryRun?: boolean;
+  readonly yes?: boolean;
+}
+
+interface AddOptions extends WriteOptions {
+  readonly from: string;
+}
+
+async function registerFile(options: AddOptions): Promise<void> {
   const { study: name, from, dryRun } = options;
   await withStudies(options, async (log) => {
     const study = namedStudy(log.studies, name);
@@ -175,30 +111,45 @@ async function add(options: AddOptions): Promise<void> {
     const file = readCodeFile(from, state);
     for (const warning of file.warnings) note(`warning: ${warning}`);
     if (file.skipped > 0)
-      note(`${packs(file.skipped)} of the file: registered already, and left as they are`);
-    const commands = file.lists.map((one, i) => commandOf(one, state.lists + 1 + i));
+      note(`${countedPacks(file.skipped)} of the file: registered already, and left as they are`);
+    const commands = file.lists.map((one, i) => registration(one, state.lists + 1 + i));
     // If one list is possible, all are.
-    if (commands[0]) refuse(name, (await log.studies.tryOut(study.stream, commands[0])).outcome);
+    if (commands[0]) refuseUnregistered(name, (await log.studies.tryOut(study.stream, commands[0])).outcome);
     if (dryRun)
-      return tell(
+      return tellRegistered(
         options,
         file,
         commands.map(registeredList),
-        `would register ${packs(file.added)} of ${name}; nothing was recorded`,
+        `would register ${countedPacks(file.added)} of ${name}; nothing was recorded`,
       );
     if (commands.length === 0)
-      return tell(options, file, [], `nothing new for ${name}: nothing was recorded`);
-    const question = `Register ${packs(file.added)} in ${studyText(log, study)}?`;
+      return tellRegistered(options, file, [], `nothing new for ${name}: nothing was recorded`);
+    const question = `Register ${countedPacks(file.added)} in ${studyText(log, study)}?`;
     if (!(await mayChange(study.design, options, question))) return;
-    const all = packs(file.added);
-    const revisions = await writeLists(log, study, commands, { all, shownAs: 'packs registered', refuse });
+    const all = countedPacks(file.added);
+    const revisions = await writeLists(log, study, commands, {
+      all,
+      shownAs: 'packs registered',
+      refuse: refuseUnregistered,
+    });
     const lists = commands.map((command, i) => ({ ...registeredList(command), revision: revisions[i] ?? 0 }));
-    tell(options, file, lists, `registered ${all} of ${name}`);
+    tellRegistered(options, file, lists, `registered ${all} of ${name}`);
   });
 }
 
-function commandOf({ where, entries }: CodeList, number: number): RegisterPacks {
+function registration({ where, entries }: CodeList, number: number): RegisterPacks {
   return { type: 'register-packs', list: number, where, key: randomBytes(16).toString('hex'), entries };
+}
+
+/** @throws UsageError unless the list is taken */
+function refuseUnregistered(study: string, outcome: StudyOutcome): void {
+  if (outcome.type === 'codes-registered') return;
+  if (outcome.type === 'stale')
+    throw new UsageError(
+      `somebody else is registering packs of ${study}: ${outcome.why} (hint: run it again)`,
+    );
+  if (outcome.type === 'impossible') throw new UsageError(`nothing more was registered: ${outcome.why}`);
+  throw refusalOf(outcome, { study }) ?? new Error(`unexpected outcome ${outcome.type}`);
 }
 
 interface RegisteredList {
@@ -212,18 +163,7 @@ function registeredList({ list: number, where, entries }: RegisterPacks): Regist
   return { list: number, ...(where && { where }), count: entries.length };
 }
 
-/** @throws UsageError unless the list is taken */
-function refuse(study: string, outcome: StudyOutcome): void {
-  if (outcome.type === 'codes-registered') return;
-  if (outcome.type === 'stale')
-    throw new UsageError(
-      `somebody else is registering packs of ${study}: ${outcome.why} (hint: run it again)`,
-    );
-  if (outcome.type === 'impossible') throw new UsageError(`nothing more was registered: ${outcome.why}`);
-  throw refusalOf(outcome, { study }) ?? new Error(`unexpected outcome ${outcome.type}`);
-}
-
-function tell(
+function tellRegistered(
   { study, dryRun = false, json }: AddOptions,
   { added, skipped, warnings }: CodeFile,
   lists: readonly RegisteredList[],
@@ -235,7 +175,7 @@ function tell(
   }
   const rows = lists.map(({ list: number, where, count, revision }) => [
     `  list ${number}`,
-    packs(count),
+    countedPacks(count),
     where ? `${where.factor} = ${where.level}` : 'all levels',
     revision === undefined ? '' : `revision ${revision}`,
   ]);
@@ -243,11 +183,15 @@ function tell(
   if (rows.length > 0) note(table(rows));
 }
 
-function packs(count: number): string {
+function countedPacks(count: number): string {
   return counted(count, 'pack');
 }
 
-async function list({ study: name, json, csv, ...options }: ListOptions): Promise<void> {
+interface ListOptions extends StudyOptions {
+  readonly csv?: boolean;
+}
+
+async function listPacks({ study: name, json, csv, ...options }: ListOptions): Promise<void> {
   await withStudies(options, async (log) => {
     const study = namedStudy(log.studies, name);
     const state = registeredState(log, study);
@@ -261,36 +205,104 @@ async function list({ study: name, json, csv, ...options }: ListOptions): Promis
     const stock = stockOf(state, mapped);
     await recordDisclosure(log, { what: 'codes', study: name, toRevision: study.revision });
     if (json) result(JSON.stringify({ packs: rows, stock }, null, 2));
-    else if (csv) process.stdout.write(asCsv(rows, state.hasVisits));
-    else result(asText(rows, stock, state.hasVisits));
+    else if (csv) process.stdout.write(mapCsv(rows, state.hasVisits));
+    else result(mapText(rows, stock, state.hasVisits));
   });
 }
 
 type PackRow = Omit<ReturnType<typeof packMap>[number], 'participantId'> & { readonly id?: string };
 
-const COLUMNS = ['code', 'treatment', 'factor', 'level', 'state', 'id'];
-
-/** With a column for visits, if the study ever had any. */
-function cellsOf(rows: readonly PackRow[], hasVisits: boolean): string[][] {
-  const cells = rows.map(({ code, treatment, where, state, id = '', visit = '' }) => [
-    ...[code, treatment, where?.factor ?? '', where?.level ?? '', state, id],
-    ...(hasVisits ? [visit] : []),
-  ]);
-  return [[...COLUMNS, ...(hasVisits ? ['visit'] : [])], ...cells];
-}
-
-function asCsv(rows: readonly PackRow[], hasVisits: boolean): string {
-  return cellsOf(rows, hasVisits)
+function mapCsv(rows: readonly PackRow[], hasVisits: boolean): string {
+  return mapCells(rows, hasVisits)
     .map((cells) => csvLine(cells))
     .join('');
 }
 
-function asText(rows: readonly PackRow[], stock: ReturnType<typeof stockOf>, hasVisits: boolean): string {
+function mapText(rows: readonly PackRow[], stock: ReturnType<typeof stockOf>, hasVisits: boolean): string {
   const free = stock.map((one) => [
     one.treatment,
     one.where ? `${one.where.factor} = ${one.where.level}` : 'all levels',
     `${one.free} free`,
     ...(one.low ? ['low'] : []),
   ]);
-  return `${table(cellsOf(rows, hasVisits))}\n\nstock\n${table(free)}`;
+  return `${table(mapCells(rows, hasVisits))}\n\nstock\n${table(free)}`;
+}
+
+/** With a column for visits, if the study ever had any. */
+function mapCells(rows: readonly PackRow[], hasVisits: boolean): string[][] {
+  const cells = rows.map(({ code, treatment, where, state, id = '', visit = '' }) => [
+    ...[code, treatment, where?.factor ?? '', where?.level ?? '', state, id],
+    ...(hasVisits ? [visit] : []),
+  ]);
+  return [[...MAP_COLUMNS, ...(hasVisits ? ['visit'] : [])], ...cells];
+}
+
+const MAP_COLUMNS = ['code', 'treatment', 'factor', 'level', 'state', 'id'];
+
+const ACCOUNTABILITY_HELP = `
+One HTML file to print, with a row for each pack in the order of registration, and empty columns to fill in by hand: received,
+returned, destroyed, initials. It names NO arm. Reading it is recorded like the map of the packs (urn operations).
+
+state      free       still to be given out
+           held       the participant has it
+           replaced   the participant has another one in its place
+           void       it was recorded for the participant, who never got it; nobody gets it any more
+           nobody     only a wrong entry had it, and that was replaced
+           withdrawn  not to be given out
+
+--csv has the columns code, visit, state, id, dispensed_at, user, on_behalf_of, replaced_by, cause. --json is a list of objects
+with code, state and, where there is something to say, visit, id (in use), dispensedAt, user, onBehalfOf, replacedBy and cause.
+
+Examples:
+  urn codes accountability --study 'CHS JCOIN'
+  urn codes accountability --study 'CHS JCOIN' --csv > packs.csv`;
+
+function accountabilityCommand(): Command {
+  return logCommand('accountability')
+    .description('write what became of each pack as one HTML file, to print; without arms')
+    .addOption(option('--study <name>', 'name of the study').makeOptionMandatory())
+    .addOption(
+      option(
+        '--out <file>',
+        'the file to write (default: <study>-accountability.html; for a test <study>-TEST-…)',
+      ),
+    )
+    .addOption(new Option('--csv', 'as CSV, to stdout').conflicts(['json', 'out']))
+    .addOption(jsonOption().conflicts('out'))
+    .addHelpText('after', ACCOUNTABILITY_HELP)
+    .action(writeAccountability);
+}
+
+interface AccountabilityOptions extends LogOptions {
+  readonly study: string;
+  readonly out?: string;
+  readonly csv?: boolean;
+  readonly json?: boolean;
+}
+
+async function writeAccountability({
+  study: name,
+  out,
+  csv,
+  json,
+  ...options
+}: AccountabilityOptions): Promise<void> {
+  await withStudies(options, async (log) => {
+    const study = namedStudy(log.studies, name);
+    const { revision } = study;
+    const packs = packAccountability(registeredState(log, study));
+    if (packs.length === 0) return note(`${name} has no packs (hint: urn codes add)`);
+    const isTest = study.registered.configuration.mode === 'test';
+    const byDefault = fileNameAbout(name, { isTest, what: 'accountability', extension: '.html' });
+    const file = csv || json ? undefined : resolve(out ?? byDefault);
+    // Before it is recorded.
+    if (file !== undefined) refuseUnfit([file]);
+    await recordDisclosure(log, { what: 'codes', study: name, toRevision: revision });
+    if (file !== undefined) {
+      const at = new Date().toISOString();
+      writeNew(file, accountabilityPage(packs, { study: name, isTest, revision, at }));
+      result(file);
+    } else if (json) result(JSON.stringify(packs, null, 2));
+    else for (const piece of accountabilityCsv(packs)) process.stdout.write(piece);
+  });
 }

@@ -1,3 +1,7 @@
+/**
+ * urn export: the participants of a study as a file, for statisticians or for the reference implementation. The command
+ * comes first, then what it writes, by format.
+ */
 import { createHash } from 'node:crypto';
 import { existsSync, statSync } from 'node:fs';
 import { basename, resolve } from 'node:path';
@@ -26,114 +30,7 @@ import { recordDisclosure, withLog } from './open-log.ts';
 import { jsonOption, type LogOptions, logCommand, option, UsageError, unknownStudy } from './options.ts';
 import { note, progress, result } from './output.ts';
 
-/** The files that urn export writes, by format. */
-
-/** A study at a revision. */
-export interface ExportedStudy {
-  readonly state: Model;
-  /** In the order of randomization. */
-  readonly participants: readonly Participant[];
-  readonly revision: number;
-}
-
-export interface FormatOptions {
-  readonly blinded?: boolean;
-  readonly excel?: boolean;
-  readonly out?: string;
-}
-
-export interface ExportText {
-  readonly text: string;
-  /** Further files, by what is appended to the name of the first. They are written with --out only. */
-  readonly companions: Readonly<Record<string, string>>;
-  /** How many participants are in the file. */
-  readonly participants: number;
-  /** For the JSON of the command. */
-  readonly facts: Readonly<Record<string, number>>;
-  /** Sentences for the person who reads the output. */
-  readonly remarks: readonly string[];
-  readonly warnings: readonly string[];
-}
-
-interface Format {
-  /** How much the file shows of the study, which also decides its name. */
-  contentOf(options: FormatOptions): Content;
-  /** @param file name of the file, without its folder */
-  write(exported: ExportedStudy, options: FormatOptions, file: string): ExportText;
-}
-
-export const FORMATS: Readonly<Record<'csv' | 'reference-csv', Format>> = {
-  csv: { contentOf: ({ blinded }) => (blinded ? 'blinded' : 'open'), write: writeList },
-  'reference-csv': {
-    contentOf: ({ blinded, excel }) => {
-      if (blinded)
-        throw new UsageError('a reference-csv contains arms and generator states, so it cannot be --blinded');
-      if (excel) throw new UsageError('--excel is for csv: the reference would read the apostrophes as data');
-      return 'full';
-    },
-    write: writeHistory,
-  },
-};
-
-function writeList({ state, participants }: ExportedStudy, options: FormatOptions, file: string): ExportText {
-  const { blinded: isBlinded = false, excel: isForExcel = false } = options;
-  const { design, hasVisits } = state;
-  const columns = columnsOf(design, { isBlinded, isForExcel, hasVisits });
-  return {
-    text: headLine(columns) + rowLines(columns, participants),
-    companions: {
-      '.dictionary.csv': dictionary(columns, isForExcel),
-      '.R': rScript(columns, file),
-      '.sas': sasScript(columns, participants, file),
-    },
-    participants: participants.length,
-    facts: {},
-    remarks: [],
-    warnings: [],
-  };
-}
-
-/** @throws UsageError listing every reason against it */
-function writeHistory({ state, participants }: ExportedStudy, { out }: FormatOptions): ExportText {
-  const { design, counts } = state;
-  const bgState = generatorOf(state);
-  const { counted: inUrns, others } = byCounting(participants, design);
-  const problems = problemsOfReference(design, participants, bgState);
-  if (others.length > 0 && out === undefined)
-    problems.push(
-      `${counted(others.length, 'participant is', 'participants are')} not counted and must have a file of their own: give --out`,
-    );
-  if (problems.length > 0)
-    throw new UsageError(['the reference could not continue from this study:', ...problems].join('\n  '));
-  const text = referenceCsv(design, inUrns);
-  checkReference(design, text, { counts, bgState });
-  const notCounted = '.not-counted.csv';
-  return {
-    text,
-    companions: {
-      '.at.csv': trueTimes(inUrns),
-      ...(others.length > 0 && { [notCounted]: notCountedCsv(design, others) }),
-    },
-    participants: inUrns.length,
-    facts: { notCounted: others.length, drawnMore: DRAWN_MORE },
-    remarks: [
-      `read again: the next ${DRAWN_MORE} participants get the same arms and states from the file as in the study`,
-      ...(others.length > 0
-        ? [
-            `${counted(others.length, 'participant who is not counted is', 'participants who are not counted are')} left out, and in the file that ends in ${notCounted}`,
-          ]
-        : []),
-    ],
-    warnings: eatenNames(design).map(
-      ([name, eaten]) =>
-        `some versions of the reference record the arm ${JSON.stringify(name)} as ${JSON.stringify(eaten)} when they draw it, and then do not count it`,
-    ),
-  };
-}
-
-/** urn export: the participants of a study as a file, for statisticians or for the reference implementation. */
-
-interface Options extends LogOptions {
+interface ExportOptions extends LogOptions {
   readonly study: string;
   readonly format: keyof typeof FORMATS;
   readonly out?: string;
@@ -183,10 +80,10 @@ export function exportCommand(): Command {
     )
     .addOption(jsonOption())
     .addHelpText('after', HELP)
-    .action(run);
+    .action(exportStudy);
 }
 
-async function run(options: Options): Promise<void> {
+async function exportStudy(options: ExportOptions): Promise<void> {
   const { study, out, json, format } = options;
   if (json && out === undefined) throw new UsageError('--json describes the files that --out writes');
   const content = FORMATS[format].contentOf(options);
@@ -218,30 +115,12 @@ async function run(options: Options): Promise<void> {
   });
 }
 
-const WARNINGS: Partial<Record<Content, string>> = {
-  full: 'it names the treatment of every participant, and the state from which every later one can be computed',
-  open: 'it names the treatment of every participant',
-};
-
-/** The digest of a file with arms is sealed: see `EvidenceDisclosed`. */
-async function recordExport(
-  log: OpenLog,
-  about: { readonly study: string; readonly content: Content; readonly toRevision: number },
-  sha256: string,
-): Promise<void> {
-  const what = 'export' as const;
-  if (about.content === 'blinded') await recordDisclosure(log, { what, ...about, sha256 });
-  else await recordDisclosure(log, { what, ...about }, { file: { sha256 } });
-  const warning = WARNINGS[about.content];
-  if (warning !== undefined) note(`warning: this is UNBLINDING MATERIAL: ${warning}`);
-}
-
-/** @throws UsageError */
-function revisionOf({ revision }: Options): number | undefined {
-  if (revision === undefined) return undefined;
-  const parsed = parseRevision(revision);
-  if (parsed === undefined) throw new UsageError(`--revision "${revision}" is not ${REVISION_FORM}`);
-  return parsed;
+/** A study at a revision. */
+interface ExportedStudy {
+  readonly state: Model;
+  /** In the order of randomization. */
+  readonly participants: readonly Participant[];
+  readonly revision: number;
 }
 
 /** @throws UsageError when there is no such study, or it has not come to this revision */
@@ -266,9 +145,130 @@ async function studyAt(
   return { state, participants: states.participants.inOrder, revision };
 }
 
-function fileFor(out: string, { study, format }: Options, content: Content, isTest: boolean): string {
+/** @throws UsageError */
+function revisionOf({ revision }: ExportOptions): number | undefined {
+  if (revision === undefined) return undefined;
+  const parsed = parseRevision(revision);
+  if (parsed === undefined) throw new UsageError(`--revision "${revision}" is not ${REVISION_FORM}`);
+  return parsed;
+}
+
+function fileFor(out: string, { study, format }: ExportOptions, content: Content, isTest: boolean): string {
   const path = resolve(out);
   if (!existsSync(path) || !statSync(path).isDirectory()) return path;
   const which = format === 'csv' ? content : 'reference';
   return resolve(path, fileNameAbout(study, { isTest, what: which, extension: '.csv' }));
+}
+
+/** The digest of a file with arms is sealed: see `EvidenceDisclosed`. */
+async function recordExport(
+  log: OpenLog,
+  about: { readonly study: string; readonly content: Content; readonly toRevision: number },
+  sha256: string,
+): Promise<void> {
+  const what = 'export' as const;
+  if (about.content === 'blinded') await recordDisclosure(log, { what, ...about, sha256 });
+  else await recordDisclosure(log, { what, ...about }, { file: { sha256 } });
+  const warning = UNBLINDING_WARNINGS[about.content];
+  if (warning !== undefined) note(`warning: this is UNBLINDING MATERIAL: ${warning}`);
+}
+
+const UNBLINDING_WARNINGS: Partial<Record<Content, string>> = {
+  full: 'it names the treatment of every participant, and the state from which every later one can be computed',
+  open: 'it names the treatment of every participant',
+};
+
+interface FormatOptions {
+  readonly blinded?: boolean;
+  readonly excel?: boolean;
+  readonly out?: string;
+}
+
+interface ExportText {
+  readonly text: string;
+  /** Further files, by what is appended to the name of the first. They are written with --out only. */
+  readonly companions: Readonly<Record<string, string>>;
+  /** How many participants are in the file. */
+  readonly participants: number;
+  /** For the JSON of the command. */
+  readonly facts: Readonly<Record<string, number>>;
+  /** Sentences for the person who reads the output. */
+  readonly remarks: readonly string[];
+  readonly warnings: readonly string[];
+}
+
+interface Format {
+  /** How much the file shows of the study, which also decides its name. */
+  contentOf(options: FormatOptions): Content;
+  /** @param file name of the file, without its folder */
+  write(exported: ExportedStudy, options: FormatOptions, file: string): ExportText;
+}
+
+const FORMATS: Readonly<Record<'csv' | 'reference-csv', Format>> = {
+  csv: { contentOf: ({ blinded }) => (blinded ? 'blinded' : 'open'), write: writeList },
+  'reference-csv': {
+    contentOf: ({ blinded, excel }) => {
+      if (blinded)
+        throw new UsageError('a reference-csv contains arms and generator states, so it cannot be --blinded');
+      if (excel) throw new UsageError('--excel is for csv: the reference would read the apostrophes as data');
+      return 'full';
+    },
+    write: writeReference,
+  },
+};
+
+function writeList({ state, participants }: ExportedStudy, options: FormatOptions, file: string): ExportText {
+  const { blinded: isBlinded = false, excel: isForExcel = false } = options;
+  const { design, hasVisits } = state;
+  const columns = columnsOf(design, { isBlinded, isForExcel, hasVisits });
+  return {
+    text: headLine(columns) + rowLines(columns, participants),
+    companions: {
+      '.dictionary.csv': dictionary(columns, isForExcel),
+      '.R': rScript(columns, file),
+      '.sas': sasScript(columns, participants, file),
+    },
+    participants: participants.length,
+    facts: {},
+    remarks: [],
+    warnings: [],
+  };
+}
+
+/** @throws UsageError listing every reason against it */
+function writeReference({ state, participants }: ExportedStudy, { out }: FormatOptions): ExportText {
+  const { design, counts } = state;
+  const bgState = generatorOf(state);
+  const { counted: inUrns, others } = byCounting(participants, design);
+  const problems = problemsOfReference(design, participants, bgState);
+  if (others.length > 0 && out === undefined)
+    problems.push(
+      `${counted(others.length, 'participant is', 'participants are')} not counted and must have a file of their own: give --out`,
+    );
+  if (problems.length > 0)
+    throw new UsageError(['the reference could not continue from this study:', ...problems].join('\n  '));
+  const text = referenceCsv(design, inUrns);
+  checkReference(design, text, { counts, bgState });
+  const notCounted = '.not-counted.csv';
+  return {
+    text,
+    companions: {
+      '.at.csv': trueTimes(inUrns),
+      ...(others.length > 0 && { [notCounted]: notCountedCsv(design, others) }),
+    },
+    participants: inUrns.length,
+    facts: { notCounted: others.length, drawnMore: DRAWN_MORE },
+    remarks: [
+      `read again: the next ${DRAWN_MORE} participants get the same arms and states from the file as in the study`,
+      ...(others.length > 0
+        ? [
+            `${counted(others.length, 'participant who is not counted is', 'participants who are not counted are')} left out, and in the file that ends in ${notCounted}`,
+          ]
+        : []),
+    ],
+    warnings: eatenNames(design).map(
+      ([name, eaten]) =>
+        `some versions of the reference record the arm ${JSON.stringify(name)} as ${JSON.stringify(eaten)} when they draw it, and then do not count it`,
+    ),
+  };
 }

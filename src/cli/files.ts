@@ -1,10 +1,12 @@
+/**
+ * Files that a command line names: new ones that the command writes, and checkpoint files that it reads. No new file may
+ * exist yet, and it is better to find out before hours of work than after.
+ */
 import { accessSync, constants, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { createOnce } from '../base/files.ts';
 import { CheckpointFileError, type KeptCheckpoint, parseCheckpointFile } from '../core/log/formats.ts';
 import { UsageError } from './options.ts';
-
-/** Files that a command writes. None may exist yet, and it is better to find out before hours of work than after. */
 
 /** @throws UsageError if these files cannot be written */
 export function refuseUnfit(files: readonly string[]): void {
@@ -38,9 +40,7 @@ export function writeNew(file: string, text: string): void {
   createOnce(file, (draft) => writeFileSync(draft, text));
 }
 
-/** Reads checkpoint files named on the command line. */
-
-/** @throws UsageError for a file that cannot be read or is not a checkpoint file */
+/** Reads a checkpoint file. @throws UsageError for a file that cannot be read or is not a checkpoint file */
 export function checkpointsIn(file: string): KeptCheckpoint[] {
   try {
     return parseCheckpointFile(readFileSync(file), file);

@@ -1,3 +1,7 @@
+/**
+ * urn import: continues here a history from the reference or another system. It first tries the import without writing it:
+ * which rows can be drawn again, and what would be refused. Then it writes row by row, and can go on after an interruption.
+ */
 import { type Command, Option } from 'commander';
 import { ImportedGenerator, SourceFormat, type UnprovenCause } from '../../events/from-outside.ts';
 import { formulaProblem, freeTextProblem, quote } from '../base/text.ts';
@@ -19,81 +23,7 @@ import { cliActor, type LogOptions, logCommand, namedStudy, option, UsageError }
 import { note, progressOf, result } from './output.ts';
 import { isConfirmed } from './precautions.ts';
 
-/** Tries an import without writing it: which rows can be drawn again, and what would be refused. */
-
-export interface Rehearsal {
-  readonly redrawn: number;
-  readonly unproven: readonly { readonly row: number; readonly cause: UnprovenCause }[];
-  /** Why the import is not possible; undefined if it is. */
-  readonly refused: { readonly row: number | undefined; readonly outcome: StudyOutcome } | undefined;
-}
-
-/** @param onRow gets the number of rows decided so far */
-export function rehearse(
-  original: Model,
-  begin: Omit<BeginImport, 'proof'>,
-  rows: readonly ImportParticipant[],
-  onRow: (rows: number) => void = () => undefined,
-): Rehearsal {
-  let state = fork(original) as Model;
-  const unproven: { row: number; cause: UnprovenCause }[] = [];
-  const nothing = { redrawn: 0, unproven: [] };
-  // How many can be drawn again is not known yet, and is compared only at the end of an import.
-  const first = decideImport(state, { ...begin, proof: { redrawn: 0, unproven: rows.length } });
-  if (!first.fact) return { ...nothing, refused: { row: undefined, outcome: first.outcome } };
-  state = afterUnwritten(state, first.fact, 0);
-  for (const [i, command] of rows.entries()) {
-    const { fact, outcome } = decideImport(state, command);
-    if (fact?.type !== 'ParticipantImported') return { ...nothing, refused: { row: command.row, outcome } };
-    const { cause } = fact.data;
-    if (cause !== undefined) unproven.push({ row: command.row, cause });
-    state = afterUnwritten(state, fact, 0);
-    onRow(i + 1);
-  }
-  return { redrawn: rows.length - unproven.length, unproven, refused: undefined };
-}
-
-/** Options of urn import as they are read and shown. */
-
-/** A name may contain a comma: then each pair has an option of its own. */
-export function pairsIn(value: string): string[] {
-  const parts = value.split(',');
-  return parts.every((part) => part.includes('=')) ? parts : [value];
-}
-
-/** @param pairs `THEIRS=OURS`. @throws UsageError */
-export function treatmentPairs(pairs: readonly string[]): Map<string, string> {
-  const map = new Map<string, string>();
-  for (const pair of pairs) {
-    const [from = '', to, ...more] = pair.split('=');
-    if (from === '' || to === undefined || to === '' || more.length > 0)
-      throw new UsageError(`--treatment-map ${pair} (write THEIRS=OURS, such as ndard=standard)`);
-    if (map.has(from))
-      throw new UsageError(`--treatment-map: ${quote(from)} is mapped to several treatments`);
-    map.set(from, to);
-  }
-  return map;
-}
-
-/** The options of the command that the rows and their proofs depend on, besides the file. */
-export function optionsIn({
-  source: { format },
-  generator,
-  seedKnown,
-  treatmentMap = [],
-}: Pick<BeginImport, 'generator' | 'seedKnown' | 'treatmentMap'> & {
-  readonly source: { readonly format: SourceFormat };
-}): string {
-  return [
-    `--format ${format} --generator ${generator}`,
-    ...(seedKnown ? ['--seed-known'] : []),
-    ...treatmentMap.map(({ from, to }) => `--treatment-map ${quote(`${from}=${to}`)}`),
-  ].join(' ');
-}
-
-/** urn import: continues here a history from the reference or another system. */
-
-interface Options extends LogOptions, Omit<ImportOptions, 'treatmentMap'> {
+interface ImportCommandOptions extends LogOptions, Omit<ImportOptions, 'treatmentMap'> {
   /** `THEIRS=OURS`. */
   readonly treatmentMap?: readonly string[];
   readonly study: string;
@@ -104,9 +34,6 @@ interface Options extends LogOptions, Omit<ImportOptions, 'treatmentMap'> {
   readonly dryRun?: boolean;
   readonly yes?: boolean;
 }
-
-/** Rows in a lot. One lot waits for the log while the previous one is written. */
-const LOT = 500;
 
 const HELP = `
 The study must be registered and have no participants, and it takes nobody until the last row is in. If the command is
@@ -157,14 +84,20 @@ export function importCommand(): Command {
     .addOption(option('--dry-run', 'show what would happen, and write nothing'))
     .addOption(new Option('--yes', 'do not ask before a live study is changed'))
     .addHelpText('after', HELP)
-    .action((options: Options) =>
+    .action((options: ImportCommandOptions) =>
       withFileProblems('nothing was imported', () =>
-        options.abort ? abort(options) : importHistory(options),
+        options.abort ? abortImport(options) : importHistory(options),
       ),
     );
 }
 
-async function importHistory(options: Options): Promise<void> {
+/** A name may contain a comma: then each pair has an option of its own. */
+function pairsIn(value: string): string[] {
+  const parts = value.split(',');
+  return parts.every((part) => part.includes('=')) ? parts : [value];
+}
+
+async function importHistory(options: ImportCommandOptions): Promise<void> {
   const { study: name, from } = options;
   if (from === undefined) throw new UsageError('--from is missing (or --abort)');
   const { approvals } = decisionOf({ approvedBy: options.approvedBy });
@@ -181,14 +114,30 @@ async function importHistory(options: Options): Promise<void> {
       );
     const treatmentMap = treatmentPairs(options.treatmentMap ?? []);
     const plan = planOf(study.design, state, file, { ...options, treatmentMap }, approvals);
-    await (state.importing ? goOn(log, study, options, plan) : beginNow(log, study, options, plan));
+    await (state.importing
+      ? continueImport(log, study, options, plan)
+      : beginImport(log, study, options, plan));
   });
 }
 
-async function beginNow(
+/** @param pairs `THEIRS=OURS`. @throws UsageError */
+function treatmentPairs(pairs: readonly string[]): Map<string, string> {
+  const map = new Map<string, string>();
+  for (const pair of pairs) {
+    const [from = '', to, ...more] = pair.split('=');
+    if (from === '' || to === undefined || to === '' || more.length > 0)
+      throw new UsageError(`--treatment-map ${pair} (write THEIRS=OURS, such as ndard=standard)`);
+    if (map.has(from))
+      throw new UsageError(`--treatment-map: ${quote(from)} is mapped to several treatments`);
+    map.set(from, to);
+  }
+  return map;
+}
+
+async function beginImport(
   log: OpenLog,
   study: Study,
-  options: Options,
+  options: ImportCommandOptions,
   { begin, rows }: ImportPlan,
 ): Promise<void> {
   const shown = progressOf('rows checked', rows.length);
@@ -198,7 +147,7 @@ async function beginNow(
   const rehearsal = rehearse(registeredState(log, study), approved, rows, shown.show);
   shown.end();
   if (rehearsal.refused) throw refusal(options.study, rehearsal.refused);
-  note(summary(rehearsal, begin));
+  note(rehearsalText(rehearsal, begin));
   const warning = formulaWarning(rows);
   if (warning !== undefined) note(warning);
   if (options.dryRun) {
@@ -217,14 +166,67 @@ async function beginNow(
   const proof = { redrawn: rehearsal.redrawn, unproven: rehearsal.unproven.length };
   const { outcome } = await log.studies.submit(study.stream, { ...begin, proof }, cliActor());
   if (outcome.type !== 'import-begun') throw refusal(options.study, { row: undefined, outcome });
-  await write(log, study, rows, 0);
+  await writeRows(log, study, rows, 0);
+}
+
+interface Rehearsal {
+  readonly redrawn: number;
+  readonly unproven: readonly { readonly row: number; readonly cause: UnprovenCause }[];
+  /** Why the import is not possible; undefined if it is. */
+  readonly refused: { readonly row: number | undefined; readonly outcome: StudyOutcome } | undefined;
+}
+
+/** Tries an import without writing it. @param onRow gets the number of rows decided so far */
+export function rehearse(
+  original: Model,
+  begin: Omit<BeginImport, 'proof'>,
+  rows: readonly ImportParticipant[],
+  onRow: (rows: number) => void = () => undefined,
+): Rehearsal {
+  let state = fork(original) as Model;
+  const unproven: { row: number; cause: UnprovenCause }[] = [];
+  const nothing = { redrawn: 0, unproven: [] };
+  // How many can be drawn again is not known yet, and is compared only at the end of an import.
+  const first = decideImport(state, { ...begin, proof: { redrawn: 0, unproven: rows.length } });
+  if (!first.fact) return { ...nothing, refused: { row: undefined, outcome: first.outcome } };
+  state = afterUnwritten(state, first.fact, 0);
+  for (const [i, command] of rows.entries()) {
+    const { fact, outcome } = decideImport(state, command);
+    if (fact?.type !== 'ParticipantImported') return { ...nothing, refused: { row: command.row, outcome } };
+    const { cause } = fact.data;
+    if (cause !== undefined) unproven.push({ row: command.row, cause });
+    state = afterUnwritten(state, fact, 0);
+    onRow(i + 1);
+  }
+  return { redrawn: rows.length - unproven.length, unproven, refused: undefined };
+}
+
+/** `300 rows: 298 redrawn, 2 unproven (17: override, 40: differs). The generator is fresh.` */
+function rehearsalText({ redrawn, unproven }: Rehearsal, { source, generator }: ImportPlan['begin']): string {
+  const which = unproven.length > 0 ? ` (${firstOf(unproven, ({ row, cause }) => `${row}: ${cause}`)})` : '';
+  return `${counted(source.rows, 'row')}: ${redrawn} redrawn, ${unproven.length} unproven${which}. The generator is ${generator}.`;
+}
+
+/** New participants are refused such ids. Whoever is in the other system keeps theirs. */
+function formulaWarning(rows: readonly ImportParticipant[]): string | undefined {
+  const found = rows.filter(({ participantId }) => formulaProblem(participantId) !== undefined);
+  if (found.length === 0) return undefined;
+  return `warning: a spreadsheet takes these ids for formulas: ${firstOf(found, ({ row, participantId }) => `${quote(participantId)} (row ${row})`)} (hint: for a spreadsheet, use urn export --excel)`;
+}
+
+/** The first of them, and how many more there are. */
+function firstOf<T>(all: readonly T[], shown: (one: T) => string): string {
+  const LISTED = 20;
+  const first = all.slice(0, LISTED).map(shown);
+  if (all.length > LISTED) first.push(`and ${all.length - LISTED} more`);
+  return first.join(', ');
 }
 
 /** @throws UsageError when it was begun with another file or other options */
-async function goOn(
+async function continueImport(
   log: OpenLog,
   study: Study,
-  options: Options,
+  options: ImportCommandOptions,
   { begin, rows }: ImportPlan,
 ): Promise<void> {
   const { imported, importing } = registeredState(log, study);
@@ -243,10 +245,29 @@ async function goOn(
   if (options.dryRun)
     return result(`dry run: the import would continue after ${taken} of ${counted(rows.length, 'row')}`);
   note(`continuing after ${taken} of ${counted(rows.length, 'row')}`);
-  await write(log, study, rows, taken);
+  await writeRows(log, study, rows, taken);
 }
 
-async function write(
+/** The options of the command that the rows and their proofs depend on, besides the file. */
+function optionsIn({
+  source: { format },
+  generator,
+  seedKnown,
+  treatmentMap = [],
+}: Pick<BeginImport, 'generator' | 'seedKnown' | 'treatmentMap'> & {
+  readonly source: { readonly format: SourceFormat };
+}): string {
+  return [
+    `--format ${format} --generator ${generator}`,
+    ...(seedKnown ? ['--seed-known'] : []),
+    ...treatmentMap.map(({ from, to }) => `--treatment-map ${quote(`${from}=${to}`)}`),
+  ].join(' ');
+}
+
+/** Rows in a lot. One lot waits for the log while the previous one is written. */
+const ROWS_IN_LOT = 500;
+
+async function writeRows(
   log: OpenLog,
   study: Study,
   rows: readonly ImportParticipant[],
@@ -256,7 +277,7 @@ async function write(
   const actor = cliActor();
   const shown = progressOf('rows imported', rows.length);
   const writeLot = async (from: number) => {
-    const lot = rows.slice(from, from + LOT);
+    const lot = rows.slice(from, from + ROWS_IN_LOT);
     const written = await Promise.all(lot.map((row) => log.studies.submit(study.stream, row, actor)));
     for (const [i, { outcome }] of written.entries())
       if (outcome.type !== 'imported' && !isComplete(log, study, rows, outcome))
@@ -265,7 +286,7 @@ async function write(
   };
   try {
     let before = Promise.resolve();
-    for (let from = taken; from < rows.length; from += LOT) {
+    for (let from = taken; from < rows.length; from += ROWS_IN_LOT) {
       const lot = writeLot(from);
       // If the previous lot fails, so does this one, and nobody awaits it.
       lot.catch(() => undefined);
@@ -290,6 +311,17 @@ async function write(
     );
 }
 
+/** Whether another process that imports the same file was faster. */
+function isComplete(
+  { runner }: OpenLog,
+  { stream }: Study,
+  rows: readonly ImportParticipant[],
+  { type }: StudyOutcome,
+): boolean {
+  const last = runner.state(participants, stream).find(rows.at(-1)?.participantId ?? '');
+  return type === 'not-importing' && last?.original !== undefined;
+}
+
 /** Of a study with a list: what to say if each row has used an entry. */
 function usedEntries(
   { design, methodDesign }: Model,
@@ -306,18 +338,13 @@ function usedEntries(
     .join(' ');
 }
 
-/** Whether another process that imports the same file was faster. */
-function isComplete(
-  { runner }: OpenLog,
-  { stream }: Study,
-  rows: readonly ImportParticipant[],
-  { type }: StudyOutcome,
-): boolean {
-  const last = runner.state(participants, stream).find(rows.at(-1)?.participantId ?? '');
-  return type === 'not-importing' && last?.original !== undefined;
-}
-
-async function abort({ study: name, reason, yes, dryRun, ...options }: Options): Promise<void> {
+async function abortImport({
+  study: name,
+  reason,
+  yes,
+  dryRun,
+  ...options
+}: ImportCommandOptions): Promise<void> {
   const unfit = reason === undefined ? 'is missing' : freeTextProblem(reason, 1);
   if (unfit !== undefined) throw new UsageError(`--reason ${unfit}`);
   await withStudies(options, async (log) => {
@@ -336,27 +363,6 @@ async function abort({ study: name, reason, yes, dryRun, ...options }: Options):
     if (outcome.type !== 'import-aborted') throw refusal(name, { row: undefined, outcome });
     note(`the import into ${name} was given up: the study has no participants, as before`);
   });
-}
-
-/** `300 rows: 298 redrawn, 2 unproven (17: override, 40: differs). The generator is fresh.` */
-function summary({ redrawn, unproven }: Rehearsal, { source, generator }: ImportPlan['begin']): string {
-  const which = unproven.length > 0 ? ` (${listed(unproven, ({ row, cause }) => `${row}: ${cause}`)})` : '';
-  return `${counted(source.rows, 'row')}: ${redrawn} redrawn, ${unproven.length} unproven${which}. The generator is ${generator}.`;
-}
-
-/** New participants are refused such ids. Whoever is in the other system keeps theirs. */
-function formulaWarning(rows: readonly ImportParticipant[]): string | undefined {
-  const found = rows.filter(({ participantId }) => formulaProblem(participantId) !== undefined);
-  if (found.length === 0) return undefined;
-  return `warning: a spreadsheet takes these ids for formulas: ${listed(found, ({ row, participantId }) => `${quote(participantId)} (row ${row})`)} (hint: for a spreadsheet, use urn export --excel)`;
-}
-
-/** The first of them, and how many more there are. */
-function listed<T>(all: readonly T[], shown: (one: T) => string): string {
-  const LISTED = 20;
-  const first = all.slice(0, LISTED).map(shown);
-  if (all.length > LISTED) first.push(`and ${all.length - LISTED} more`);
-  return first.join(', ');
 }
 
 function refusal(name: string, { row, outcome }: NonNullable<Rehearsal['refused']>): UsageError {

@@ -1,3 +1,7 @@
+/**
+ * How commands open the log, and record what they show of it. Most of them never begin one, so a wrong folder stays
+ * untouched.
+ */
 import type { OperationsFact } from '../../events/operations.ts';
 import { decodeRecord, type LogEvent } from '../../events/record.ts';
 import { DomainError } from '../base/errors.ts';
@@ -11,15 +15,6 @@ import { StoreError } from '../store/event-store.ts';
 import { cliActor, type LogOptions, logSettings, UsageError } from './options.ts';
 import { note } from './output.ts';
 
-/** How commands open the log. Most of them never begin one, so a wrong folder stays untouched. */
-
-/** @throws NoLogError if there is no log; nothing has been written then */
-export async function openExisting(options: LogOptions, hooks: LogHooks = {}): Promise<OpenLog> {
-  const log = await openLog({ ...logSettings(options), mustExist: true }, cliActor(), hooks);
-  warnOfPermissions(options);
-  return log;
-}
-
 /** Opens the log, and closes it after use. @throws NoLogError if there is no log; nothing has been written then */
 export async function withLog<T>(
   options: LogOptions,
@@ -32,6 +27,13 @@ export async function withLog<T>(
   } finally {
     await log.close();
   }
+}
+
+/** @throws NoLogError if there is no log; nothing has been written then */
+export async function openExisting(options: LogOptions, hooks: LogHooks = {}): Promise<OpenLog> {
+  const log = await openLog({ ...logSettings(options), mustExist: true }, cliActor(), hooks);
+  warnOfPermissions(options);
+  return log;
 }
 
 /** Opens the log, or begins one and says so. */
@@ -91,9 +93,36 @@ export async function eventAt(
   return undefined;
 }
 
-/** Code-breaks that wait in the data folder for a log that can be written. */
+type DisclosureFact = Extract<OperationsFact, { type: 'EvidenceDisclosed' }>;
 
-/** Records what is pending, and says what came of it. It never stops a command. Needs a folded log. */
+/** What was shown. When and how often is added. */
+type Disclosure = Omit<DisclosureFact['data'], 'count' | 'firstAt' | 'lastAt'>;
+
+/**
+ * Records what the command line shows of a study, as the service does, if the log can be written. Call it before showing
+ * anything. Anyone at this command line could read the file without a trace anyway, so a disclosure that cannot be recorded
+ * only causes a warning.
+ */
+export async function recordDisclosure(
+  log: OpenLog,
+  disclosure: Disclosure,
+  sections: DisclosureFact['sections'] = {},
+): Promise<void> {
+  const at = new Date().toISOString();
+  const data = { ...disclosure, count: 1, firstAt: at, lastAt: at };
+  try {
+    if (!log.gate.isCompared) await log.read(OPERATIONS);
+    await log.operations.record({ type: 'EvidenceDisclosed', data, sections }, cliActor());
+  } catch (error) {
+    if (!(error instanceof DomainError || error instanceof StoreError)) throw error;
+    note(`warning: this disclosure could not be recorded: ${error.message}`);
+  }
+}
+
+/**
+ * Records the code-breaks that wait in the data folder for a log that can be written, and says what came of them. It never
+ * stops a command. Needs a folded log.
+ */
 export async function recordPendingReveals({ codeBreaks }: OpenLog): Promise<void> {
   try {
     const { recorded, left, damaged } = await codeBreaks.recordPending();
@@ -116,30 +145,4 @@ export async function recordPendingReveals({ codeBreaks }: OpenLog): Promise<voi
 
 export function codeBreaksOf(count: number): string {
   return count === 1 ? 'a code-break' : `${count} code-breaks`;
-}
-
-/** Records what the command line shows of a study, as the service does, if the log can be written. */
-
-type DisclosureFact = Extract<OperationsFact, { type: 'EvidenceDisclosed' }>;
-/** What was shown. When and how often is added. */
-type Disclosure = Omit<DisclosureFact['data'], 'count' | 'firstAt' | 'lastAt'>;
-
-/**
- * Call it before showing anything. Anyone at this command line could read the file without a trace anyway, so a
- * disclosure that cannot be recorded only causes a warning.
- */
-export async function recordDisclosure(
-  log: OpenLog,
-  disclosure: Disclosure,
-  sections: DisclosureFact['sections'] = {},
-): Promise<void> {
-  const at = new Date().toISOString();
-  const data = { ...disclosure, count: 1, firstAt: at, lastAt: at };
-  try {
-    if (!log.gate.isCompared) await log.read(OPERATIONS);
-    await log.operations.record({ type: 'EvidenceDisclosed', data, sections }, cliActor());
-  } catch (error) {
-    if (!(error instanceof DomainError || error instanceof StoreError)) throw error;
-    note(`warning: this disclosure could not be recorded: ${error.message}`);
-  }
 }

@@ -1,10 +1,12 @@
+/**
+ * What a command makes sure of before it writes something: the person at the terminal agrees, or, for a few commands, every
+ * service is stopped.
+ */
 import { createInterface } from 'node:readline';
 import { printable } from '../base/text.ts';
 import type { Design } from '../core/model/design.ts';
 import { option, UsageError } from './options.ts';
 import { note } from './output.ts';
-
-/** Asks the person at a terminal before something is written. */
 
 /** Whether a study may be changed: for a live one the person is asked. If they do not agree, the exit code is 1. */
 export async function mayChange(
@@ -33,12 +35,11 @@ export function isConfirmed(question: string): Promise<boolean> {
   });
 }
 
-/** Some commands work only while nothing else uses the log. */
-
 export const stoppedOption = () =>
   option('--stopped', 'confirm that every service is stopped, where the store cannot tell (EventStoreDB)');
 
 /**
+ * For a command that works only while nothing else uses the log.
  * @param inUse whether another process has the log open; undefined if the store cannot tell
  * @param what the command, as in "then recover"
  * @throws UsageError unless every service is stopped

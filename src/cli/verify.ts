@@ -1,3 +1,4 @@
+/** urn verify: replays the log, and compares it with checkpoints that were kept elsewhere. Writes nothing. */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Command } from 'commander';
@@ -26,33 +27,6 @@ import {
   UsageError,
 } from './options.ts';
 import { note, progress, result } from './output.ts';
-
-/** Parses what an auditor knows about a log from elsewhere: keys, and the id of a study. */
-
-/** @returns in lower case. @throws UsageError */
-export function parsedStudyId(given: string): string {
-  const id = given.toLowerCase().replace(/^study-/, '');
-  if (validate(id)) return id;
-  throw new UsageError(
-    `${JSON.stringify(given)} is not a study id (hint: use the UUID after "study-" in the origin of a receipt, or the one that urn studies show prints)`,
-  );
-}
-
-/** @throws UsageError, DomainError `identity` */
-export function trustedKey(given: string): VerifierKey {
-  if (!existsSync(given)) return parseVerifierKey(given, 'what --trust names');
-  return parseVerifierKey(readBytes(given).toString('utf8').trim(), given);
-}
-
-function readBytes(file: string): Buffer {
-  try {
-    return readFileSync(file);
-  } catch (error) {
-    throw new UsageError(`cannot read ${file}: ${(error as Error).message}`);
-  }
-}
-
-/** urn verify: replays the log, and compares it with checkpoints that were kept elsewhere. Writes nothing. */
 
 interface VerifyOptions extends StoreOptions {
   readonly study?: string[];
@@ -143,6 +117,29 @@ async function verify(options: VerifyOptions, command: Command): Promise<void> {
   }
 }
 
+/** A key of a log, as an auditor has it from elsewhere. @throws UsageError, DomainError `identity` */
+export function trustedKey(given: string): VerifierKey {
+  if (!existsSync(given)) return parseVerifierKey(given, 'what --trust names');
+  return parseVerifierKey(readBytes(given).toString('utf8').trim(), given);
+}
+
+function readBytes(file: string): Buffer {
+  try {
+    return readFileSync(file);
+  } catch (error) {
+    throw new UsageError(`cannot read ${file}: ${(error as Error).message}`);
+  }
+}
+
+/** The id of a study, as an auditor has it from elsewhere. @returns in lower case. @throws UsageError */
+export function parsedStudyId(given: string): string {
+  const id = given.toLowerCase().replace(/^study-/, '');
+  if (validate(id)) return id;
+  throw new UsageError(
+    `${JSON.stringify(given)} is not a study id (hint: use the UUID after "study-" in the origin of a receipt, or the one that urn studies show prints)`,
+  );
+}
+
 type VerificationInput = Omit<Verification, 'source'>;
 
 async function verifiedLog(
@@ -166,6 +163,20 @@ async function verifiedLog(
   }
 }
 
+/** What the log signed last, as the data folder says; undefined if it does not. @throws UsageError */
+function lastSignedIn(data: string): LastSigned | undefined {
+  const file = join(data, LAST_CHECKPOINTS);
+  if (!existsSync(file)) return undefined;
+  try {
+    return { file, checkpoints: checkpointsIn(file) };
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error;
+    throw new UsageError(
+      `${error.message} (hint: this file says what the log signed last; restore it, or leave it out of the comparison with --no-last-checkpoints)`,
+    );
+  }
+}
+
 async function verifiedBundle(file: string, given: VerificationInput, command: Command): Promise<Report> {
   // Variables of the environment do not count: the machine may have them for its service.
   const other = command.options.find(
@@ -182,19 +193,5 @@ async function verifiedBundle(file: string, given: VerificationInput, command: C
   } catch (error) {
     if (!(error instanceof BundleError)) throw error;
     throw new UsageError(`${error.message}`);
-  }
-}
-
-/** What the log signed last, as the data folder says; undefined if it does not. @throws UsageError */
-function lastSignedIn(data: string): LastSigned | undefined {
-  const file = join(data, LAST_CHECKPOINTS);
-  if (!existsSync(file)) return undefined;
-  try {
-    return { file, checkpoints: checkpointsIn(file) };
-  } catch (error) {
-    if (!(error instanceof UsageError)) throw error;
-    throw new UsageError(
-      `${error.message} (hint: this file says what the log signed last; restore it, or leave it out of the comparison with --no-last-checkpoints)`,
-    );
   }
 }
