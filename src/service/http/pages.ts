@@ -2,9 +2,10 @@
  * What is served as files: the pages for people, and the API's documentation. All of it comes with the program, and is served
  * from memory: a file opened for each request would hold a descriptor for as long as the client takes to read it.
  *
- * The pages are `/`, `/pages/…` and their files below `/assets/`. Every path below `/pages/` is answered with the same document,
- * whose script shows what the path asks for. They are as built into dist/pages. The documentation at /docs is Swagger UI over
- * /openapi.json.
+ * The pages are `/`, `/pages/…` and their files below `/assets/`. Every path below `/pages/` is answered with the same
+ * document, whose script shows what the path asks for. They are as built into dist/pages.
+ *
+ * The documentation at /docs is Swagger UI over /openapi.json.
  */
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';

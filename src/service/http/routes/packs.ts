@@ -83,7 +83,7 @@ export const listCodesOperation = operation(
 
 const CODES_PARAMETERS = new Set(['api_key', 'study', 'urn.min_revision']);
 
-/** GET /codes */
+/** GET /codes: the packs, with the treatment that each one holds. */
 export function listCodes(services: Services) {
   return studyHandler(services, ['supply'], (request) => {
     refuseProblems(unknownParameters(request.query, CODES_PARAMETERS, 'codes'));
@@ -197,7 +197,7 @@ export const accountabilityOperation = operation(
 
 const ACCOUNTABILITY_PARAMETERS = new Set(['api_key', 'study', 'urn.min_revision', EXCEL]);
 
-/** GET /pack_accountability */
+/** GET /pack_accountability: what became of each pack, without treatments. */
 export function listAccountability(services: Services) {
   return studyHandler(services, ['supply'], (request) => {
     const { http, query, study } = request;

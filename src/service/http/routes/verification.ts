@@ -42,7 +42,7 @@ export const verificationOperation = operation(
   },
 );
 
-/** GET /verification */
+/** GET /verification: for a study whose records cannot all be read, too. */
 export function getVerification(services: Services) {
   return keyHandler(services, async ({ http, query, accepted: { key } }, locals) => {
     // A study whose records cannot all be read needs a verification most.
