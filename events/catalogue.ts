@@ -31,13 +31,13 @@ import {
   SessionBegan,
   SessionEnded,
 } from './operations.ts';
-import { CODES, CodesRegistered1, DISPENSING } from './packs.ts';
+import { CodesRegistered1, PACK_EVENTS } from './packs.ts';
 import {
-  EARLIER_STATES,
+  EARLIER_STATE_CHANGES,
   ParticipantRandomized,
   ParticipantRandomized1,
   ParticipantRandomized2,
-  STATES,
+  STATE_CHANGES,
   StudyAmended,
   StudyAmended1,
   StudyRecovered,
@@ -62,12 +62,11 @@ import { CODE_BREAKS } from './unblinding.ts';
 const STUDY_EVENTS = [
   StudyRegistered,
   ParticipantRandomized,
-  ...STATES,
+  ...STATE_CHANGES,
   StudyAmended,
   ...CORRECTIONS,
   AllocationForced,
-  ...CODES,
-  ...DISPENSING,
+  ...PACK_EVENTS,
   ...CODE_BREAKS,
   ...LISTS,
   HistoryImported,
@@ -162,7 +161,7 @@ const DEFINITIONS: readonly EventDefinition[] = [
   CodesRegistered1,
   ParticipantRandomized1,
   ParticipantRandomized2,
-  ...EARLIER_STATES,
+  ...EARLIER_STATE_CHANGES,
   ...STUDY_EVENTS,
   ServiceStarted,
   ServiceStopped,

@@ -1,6 +1,8 @@
+/**
+ * How an event is defined: type, version, stream, and the schemas of the clear data and the sealed sections. Below it, the
+ * schemas that several events share.
+ */
 import { z } from 'zod';
-
-/** Defines events: type, version, stream, and the schemas of the clear data and the sealed sections. */
 
 /** The kinds of stream a log has. `study` stands for every `study-<studyId>`. */
 export type StreamKind = 'log' | 'access' | 'study' | 'operations';
@@ -10,11 +12,8 @@ export type EventStreams = StreamKind | 'every';
 /** `people`: somebody at the command line. `all`: also an API key. Which keys may write what is decided elsewhere. */
 type EventAuthors = 'people' | 'all';
 
-type Parse = (value: unknown) => z.ZodSafeParseResult<unknown>;
 type Shape = Readonly<Record<string, z.core.$ZodShape>>;
-
-/** 128 random bits in lower-case hex. Without them, a sealed treatment could be found by trying each name. */
-const Salt = z.string().regex(/^[0-9a-f]{32}$/);
+type Parse = (value: unknown) => z.ZodSafeParseResult<unknown>;
 
 interface Section {
   readonly name: string;
@@ -47,30 +46,14 @@ export interface EventDefinition<
   readonly shapes?: { readonly required: S; readonly optional: O };
 }
 
-type Sections<S extends Shape> = { readonly [K in keyof S]: z.infer<z.ZodObject<S[K]>> };
-
-/** What a decider returns: the fact itself, still without id, revision, time and seals. */
-export type FactOf<E> =
-  E extends EventDefinition<infer T, infer D, infer S, infer O>
-    ? {
-        readonly type: T;
-        readonly data: z.infer<D>;
-        readonly sections: Sections<S> & Partial<Sections<O>>;
-      }
-    : never;
-
-export interface EventParts<D extends z.ZodType, S extends Shape, O extends Shape> {
+/** What `defineEvent` gets besides type and version. */
+interface EventParts<D extends z.ZodType, S extends Shape, O extends Shape> {
   stream: EventStreams;
   /** Who may write it in this version, as far as an older program must be stopped. Default: `all`. */
   by?: EventAuthors;
   data: D;
   sections: S;
   optionalSections: O;
-}
-
-/** @param kind of the stream; undefined if this build does not know it */
-export function mayStandIn(streams: EventStreams, kind: StreamKind | undefined): boolean {
-  return kind !== undefined && (streams === 'every' || streams === kind);
 }
 
 export function defineEvent<T extends string, D extends z.ZodType, S extends Shape, O extends Shape>(
@@ -103,7 +86,27 @@ export function defineEvent<T extends string, D extends z.ZodType, S extends Sha
   };
 }
 
-/** Schemas of texts that several events share. */
+/** 128 random bits in lower-case hex. Without them, a sealed treatment could be found by trying each name. */
+const Salt = z.string().regex(/^[0-9a-f]{32}$/);
+
+/** @param kind of the stream; undefined if this build does not know it */
+export function mayStandIn(streams: EventStreams, kind: StreamKind | undefined): boolean {
+  return kind !== undefined && (streams === 'every' || streams === kind);
+}
+
+/** What a decider returns: the fact itself, still without id, revision, time and seals. */
+export type FactOf<E> =
+  E extends EventDefinition<infer T, infer D, infer S, infer O>
+    ? {
+        readonly type: T;
+        readonly data: z.infer<D>;
+        readonly sections: Sections<S> & Partial<Sections<O>>;
+      }
+    : never;
+
+type Sections<S extends Shape> = { readonly [K in keyof S]: z.infer<z.ZodObject<S[K]>> };
+
+// What several events share.
 
 /** Free text of 1 to 2,000 code points, without control characters except line feeds and tabs. */
 export const FreeText = z.string().regex(/^(?:[^\p{Cc}]|[\n\t]){1,2000}$/u);
@@ -126,8 +129,6 @@ export type Approval = z.infer<typeof Approval>;
 /** The version of the trial's protocol from here on. */
 export const Protocol = z.strictObject({ version: z.string().min(1), date: Day.optional() });
 export type Protocol = z.infer<typeof Protocol>;
-
-/** What events about one participant, after the one that enrolled them, have in common. */
 
 export const Revision = z.int().nonnegative();
 

@@ -1,10 +1,13 @@
+/**
+ * Allocations that the service did not draw: entered by hand, taken from a list in its order, or imported with the history
+ * of another system. Stream `study-<studyId>`. The arms are sealed, and so is which entry of a list a participant got.
+ */
 import { z } from 'zod';
 import { Approval, defineEvent, note, Revision, Sha256 } from './define.ts';
 import { BgState, Draw, Level, PackCode, request, Slot } from './study.ts';
 
-/** Facts about allocations that were made outside the service. Stream `study-<studyId>`. Nothing is drawn. */
-
-const NameForced = z.string().min(1);
+const Name = z.string().min(1);
+const Count = z.int().nonnegative();
 
 /** `outage`: the service could not be reached. `elsewhere`: another system allocates too. `protocol`: as it prescribes. */
 export const ForcedCause = z.enum(['outage', 'elsewhere', 'protocol', 'other']);
@@ -23,25 +26,18 @@ export const AllocationForced = defineEvent('AllocationForced', 1, {
     levels: z.array(Level).min(1),
     /** When the allocation was made, as the writer asserts. */
     occurredAt: z.iso.datetime({ precision: 3 }),
-    participantId: NameForced,
+    participantId: Name,
     /** Revision of an entry of the same id that was wrong and is voided. */
     replaces: Revision.optional(),
   }),
-  sections: { allocation: { treatment: NameForced, slot: Slot.optional() }, ...note },
+  sections: { allocation: { treatment: Name, slot: Slot.optional() }, ...note },
   optionalSections: request,
 });
 
-/**
- * Facts about lists of allocations that were made elsewhere. Stream `study-<studyId>`. Which arm an entry has is sealed, and
- * so is which entry a participant got.
- */
-
-const NameLists = z.string().min(1);
-
 /** The levels of a stratum, in the order of the factors that make it; absent if the whole study is one. */
-const stratum = { levels: z.array(NameLists).min(1).optional() };
+const stratum = { levels: z.array(Name).min(1).optional() };
 
-/** Entries of a file that are to be used in their order, each stratum on its own. */
+/** Entries of a file, allocated elsewhere, that are to be used in their order, each stratum on its own. */
 const ListRegistered = defineEvent('ListRegistered', 1, {
   stream: 'study',
   by: 'people',
@@ -55,7 +51,7 @@ const ListRegistered = defineEvent('ListRegistered', 1, {
   }),
   sections: {
     list: {
-      entries: z.array(z.strictObject({ ...stratum, treatment: NameLists })).min(1),
+      entries: z.array(z.strictObject({ ...stratum, treatment: Name })).min(1),
       /** Digest of the file. */
       file: Sha256,
       /** Its row of the first entry, from 1. A file that is too long for one record has several lists. */
@@ -73,24 +69,18 @@ const EntriesSkipped = defineEvent('EntriesSkipped', 1, {
   stream: 'study',
   by: 'people',
   data: z.strictObject({
-    reason: NameLists,
+    reason: Name,
     skipped: z.array(z.strictObject({ ...stratum, count: z.int().min(1) })),
   }),
   sections: {},
   optionalSections: {},
 });
 
-/** In the latest version, for the catalogue. */
+/** Of lists, in the latest version, for the catalogue. */
 export const LISTS = [ListRegistered, EntriesSkipped] as const;
 
-/**
- * Facts about a history that began in another system and continues here. Stream `study-<studyId>`. From the first to the
- * last of them, the study takes nobody.
- */
-
-const Name = z.string().min(1);
-const Count = z.int().nonnegative();
-const Id = z.uuid();
+/** The same in all events of one import. */
+const ImportId = z.uuid();
 
 export const SourceFormat = z.enum(['reference', 'csv']);
 export type SourceFormat = z.infer<typeof SourceFormat>;
@@ -99,6 +89,7 @@ export type SourceFormat = z.infer<typeof SourceFormat>;
 export const ImportedGenerator = z.enum(['fresh', 'continued']);
 export type ImportedGenerator = z.infer<typeof ImportedGenerator>;
 
+/** A history that began in another system continues here. From here to HistoryImportEnded, the study takes nobody. */
 export const HistoryImported = defineEvent('HistoryImported', 1, {
   stream: 'study',
   by: 'people',
@@ -106,7 +97,7 @@ export const HistoryImported = defineEvent('HistoryImported', 1, {
     /** Empty only in a test study. */
     approvals: z.array(Approval),
     generator: ImportedGenerator,
-    import: Id,
+    import: ImportId,
     /** How many rows follow, and how many of them were drawn again. */
     proof: z.strictObject({ redrawn: Count, unproven: Count }),
     /** The other system began with the seed of the registration. */
@@ -142,7 +133,7 @@ export const ParticipantImported = defineEvent('ParticipantImported', 1, {
   data: z.strictObject({
     /** Absent if it was drawn again. */
     cause: UnprovenCause.optional(),
-    import: Id,
+    import: ImportId,
     levels: z.array(Level).min(1),
     /** As the other system has them. */
     original: z.strictObject({ datetime: Name, user: Name }),
@@ -162,8 +153,8 @@ export const HistoryImportEnded = defineEvent('HistoryImportEnded', 1, {
   stream: 'study',
   by: 'people',
   data: z.union([
-    z.strictObject({ import: Id, rows: z.int().min(1) }),
-    z.strictObject({ aborted: z.literal(true), import: Id, reason: Name }),
+    z.strictObject({ import: ImportId, rows: z.int().min(1) }),
+    z.strictObject({ aborted: z.literal(true), import: ImportId, reason: Name }),
   ]),
   sections: {},
   optionalSections: {},

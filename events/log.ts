@@ -1,10 +1,9 @@
+/**
+ * The log itself: its creation, recoveries after restoring a backup, changes of the signing key, and moves to another store.
+ * Stream `log`, which speaks for every stream.
+ */
 import { z } from 'zod';
 import { defineEvent, type FactOf } from './define.ts';
-
-/**
- * Facts about the log itself: its creation, recoveries after restoring a backup, changes of the signing key. Stream
- * `log`.
- */
 
 export const LogCreated = defineEvent('LogCreated', 1, {
   stream: 'log',
@@ -83,45 +82,44 @@ export type LogFact =
   | FactOf<typeof LogRecovered>
   | FactOf<typeof SigningKeyRotated>;
 
-/**
- * The log is moved to another store: `log`, which speaks for every stream, is closed in the source and continues in the target
- * or, if the move is given up, in the source. The protocol is in docs/adr/0011-moving-a-log.md. Versions up to 0.3.0 closed
- * every other stream as well.
- */
-
 /** Id of the move, the same in all streams of the log. */
-const move = z.uuid();
+const MoveId = z.uuid();
 /** Describes a store for people, without credentials. */
 const Store = z.string().min(1);
-const reason = z.string().min(1).optional();
+const OptionalReason = z.string().min(1).optional();
+
 const inTheClear = { sections: {}, optionalSections: {} } as const;
 
-/** Nothing may follow in this store unless the move is given up. The target holds the same record. */
+/**
+ * The log moves to another store: nothing may follow in this one unless the move is given up. The target holds the same
+ * record, and the log continues there. The protocol is in docs/adr/0011-moving-a-log.md. Only `log` is closed, for every
+ * stream; versions up to 0.3.0 closed each.
+ */
 export const LogMoved = defineEvent('LogMoved', 1, {
   ...inTheClear,
   stream: 'every',
-  data: z.strictObject({ move, to: Store, reason }),
+  data: z.strictObject({ move: MoveId, to: Store, reason: OptionalReason }),
 });
 
 /** The move was given up after its target was closed for good: the stream continues in the source. */
 export const LogReopened = defineEvent('LogReopened', 1, {
   ...inTheClear,
   stream: 'every',
-  data: z.strictObject({ move }),
+  data: z.strictObject({ move: MoveId }),
 });
 
 /** In the target: all records of the source are here, and the stream continues. In `log`, this completes the move. */
 export const LogArrived = defineEvent('LogArrived', 1, {
   ...inTheClear,
   stream: 'every',
-  data: z.strictObject({ move, from: Store }),
+  data: z.strictObject({ move: MoveId, from: Store }),
 });
 
 /** In the target: LogArrived can no longer follow, and so neither can anything else. */
 export const CopyAborted = defineEvent('CopyAborted', 1, {
   ...inTheClear,
   stream: 'log',
-  data: z.strictObject({ move, reason }),
+  data: z.strictObject({ move: MoveId, reason: OptionalReason }),
 });
 
 export type MoveFact =

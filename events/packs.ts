@@ -1,13 +1,16 @@
+/**
+ * Packs of medication: registered, replaced, withdrawn, and dispensed at visits after the enrolment. Stream
+ * `study-<studyId>`.
+ *
+ * A pack has a code that says nothing about what is inside. A code that was given out is in the clear, because whoever may
+ * see the participant may see it; which treatment it stands for is sealed.
+ */
 import { z } from 'zod';
 import { defineEvent, FreeText, note, participant } from './define.ts';
 import { Level, PackCode, request, Visit } from './study.ts';
 
-/**
- * Facts about packs of medication: codes that say nothing about what is inside. Stream `study-<studyId>`. A code that was
- * given out is in the clear, because whoever may see the participant may see it; which treatment it stands for is sealed.
- */
-
-const LIST = {
+/** A list of packs: what of it is in the clear. */
+const PACK_LIST = {
   stream: 'study',
   by: 'people',
   data: z.strictObject({
@@ -20,18 +23,24 @@ const LIST = {
   }),
   optionalSections: {},
 } as const;
-const CONTENTS = {
+
+/** What of it is sealed. */
+const PACK_LIST_CONTENTS = {
   /** 128 random bits, which decide the order in which the packs are given out. */
   key: z.string().regex(/^[0-9a-f]{32}$/),
   entries: z.array(z.strictObject({ code: PackCode, treatment: z.string().min(1) })).min(1),
 };
 
-export const CodesRegistered1 = defineEvent('CodesRegistered', 1, { ...LIST, sections: { codes: CONTENTS } });
+export const CodesRegistered1 = defineEvent('CodesRegistered', 1, {
+  ...PACK_LIST,
+  sections: { codes: PACK_LIST_CONTENTS },
+});
+
 /** A list of packs that are ready to be given out. */
 const CodesRegistered = defineEvent('CodesRegistered', 2, {
-  ...LIST,
+  ...PACK_LIST,
   /** `closedArms`: some are of an arm that takes no new participants, for the visits of those on it. */
-  sections: { codes: { ...CONTENTS, closedArms: z.literal(true).optional() } },
+  sections: { codes: { ...PACK_LIST_CONTENTS, closedArms: z.literal(true).optional() } },
 });
 
 export const ReplacementCause = z.enum(['damaged', 'lost', 'expired', 'other']);
@@ -52,11 +61,6 @@ export const CodesWithdrawn = defineEvent('CodesWithdrawn', 1, {
   sections: { withdrawn: { codes: z.array(PackCode).min(1), reason: FreeText } },
   optionalSections: request,
 });
-
-/** In the latest version, for the catalogue. */
-export const CODES = [CodesRegistered, CodeReplaced, CodesWithdrawn] as const;
-
-/** Facts about packs that participants get at visits after their enrolment. Stream `study-<studyId>`. */
 
 /** A participant gets a pack of their treatment at a visit. */
 export const PackDispensed = defineEvent('PackDispensed', 1, {
@@ -87,4 +91,10 @@ export const DispensationCorrected = defineEvent('DispensationCorrected', 1, {
 });
 
 /** In the latest version, for the catalogue. */
-export const DISPENSING = [PackDispensed, DispensationCorrected] as const;
+export const PACK_EVENTS = [
+  CodesRegistered,
+  CodeReplaced,
+  CodesWithdrawn,
+  PackDispensed,
+  DispensationCorrected,
+] as const;

@@ -1,73 +1,21 @@
-import { z } from 'zod';
-import { Approval, defineEvent, type FactOf, Protocol } from './define.ts';
-import { SignedSize } from './log.ts';
-
-/** Facts about whether a study takes participants. Stream `study-<studyId>`. */
-
-/** The Idempotency-Key of the request, unique per study and user over all types of events. */
-export const request = { request: { idempotencyKey: z.string().min(1) } };
-
-const Reason = z.strictObject({ reason: z.string().min(1) });
-const inTheClear = { stream: 'study', sections: {} } as const;
-const ofVersion1 = { ...inTheClear, data: Reason, optionalSections: {}, by: 'people' } as const;
-const ofVersion2 = { ...inTheClear, data: Reason, optionalSections: request } as const;
-
-const StudyPaused1 = defineEvent('StudyPaused', 1, ofVersion1);
-export const StudyPaused = defineEvent('StudyPaused', 2, ofVersion2);
-const StudyResumed1 = defineEvent('StudyResumed', 1, ofVersion1);
-export const StudyResumed = defineEvent('StudyResumed', 2, ofVersion2);
-
-export const ClosingCause = z.enum(['target', 'sponsor', 'safety', 'regulator', 'end', 'other']);
-export type ClosingCause = z.infer<typeof ClosingCause>;
-
-/** The study takes no more participants. Those in it can still be corrected, and codes can be broken. */
-export const StudyClosed = defineEvent('StudyClosed', 1, {
-  ...inTheClear,
-  data: z.strictObject({
-    approvals: z.array(Approval).min(1).optional(),
-    cause: ClosingCause,
-    reason: z.string().min(1),
-  }),
-  optionalSections: request,
-});
-
-export const StudyReopened = defineEvent('StudyReopened', 1, {
-  ...inTheClear,
-  data: z.strictObject({
-    /** Empty only in a test study. */
-    approvals: z.array(Approval),
-    protocol: Protocol.optional(),
-    reason: z.string().min(1),
-  }),
-  optionalSections: request,
-});
-
-/** In the latest version, for the catalogue. */
-export const STATES = [StudyPaused, StudyResumed, StudyClosed, StudyReopened] as const;
-export const EARLIER_STATES = [StudyPaused1, StudyResumed1] as const;
-
 /**
- * The facts of a study that its allocations rest on: its registration, its randomized participants, its recoveries. Stream
- * `study-<studyId>`.
+ * The life of a study: registered, randomized, recovered; amended; paused, resumed, closed, reopened. Stream
+ * `study-<studyId>`. Its allocations rest on the first three.
  *
  * Everything in `data` is in the clear and safe for a blinded reader. Everything in `sections` is sealed (see record.ts).
  * Lists are always arrays, never object keys, because keys such as "10" and "9" would be reordered.
  */
+import { z } from 'zod';
+import { Approval, defineEvent, type FactOf, Protocol } from './define.ts';
+import { SignedSize } from './log.ts';
 
 const Name = z.string().min(1);
 const Count = z.int().nonnegative();
 
-/** numpy's `bit_generator.state`, with 128-bit integers as decimal strings. */
-export const BgState = z.strictObject({
-  bit_generator: z.literal('PCG64'),
-  state: z.strictObject({ state: z.string().regex(/^\d{1,39}$/), inc: z.string().regex(/^\d{1,39}$/) }),
-  has_uint32: z.union([z.literal(0), z.literal(1)]),
-  uinteger: z.int().min(0).max(0xffffffff),
-});
-export type BgState = z.infer<typeof BgState>;
+/** The Idempotency-Key of the request, unique per study and user over all types of events. */
+export const request = { request: { idempotencyKey: z.string().min(1) } };
 
-export const ImbalanceMeasure = z.enum(['range', 'variance', 'chisquare']);
-export type ImbalanceMeasure = z.infer<typeof ImbalanceMeasure>;
+// Registration: the configuration, what draws, and where the generator starts.
 
 const NAMED = { name: Name, mode: z.enum(['test', 'live']) };
 const DESIGN = {
@@ -77,6 +25,9 @@ const DESIGN = {
   idPattern: z.string().optional(),
   targetEnrollment: Count.optional(),
 };
+
+export const ImbalanceMeasure = z.enum(['range', 'variance', 'chisquare']);
+export type ImbalanceMeasure = z.infer<typeof ImbalanceMeasure>;
 
 /** Of a study with urns, which is one without a `method`. */
 const URN = {
@@ -119,18 +70,7 @@ export type Policies = z.infer<typeof Policies>;
 /** How many slots each treatment has, in the order of the treatments. Ones mean none, and are left out. */
 const Ratio = z.array(z.int().min(1).max(20)).min(2);
 
-/** A visit at which participants get another pack. Which names are the same visit is decided by `foldedVisit`. */
-export const Visit = z.string().regex(/^[A-Za-z0-9]([A-Za-z0-9._ -]{0,18}[A-Za-z0-9._-])?$/, {
-  error: 'is no name of a visit: 1 to 20 letters, digits, blanks and . _ -, and no blank at the end',
-});
-export const MAX_VISITS = 100;
-/** How many sizes blocks can have. */
-export const MAX_SIZES = 8;
-/** The largest weight that minimization can give a factor. */
-export const MAX_FACTOR_WEIGHT = 100;
-/** How many places each slot can have in a block. */
-export const MAX_PER_SLOT = 100;
-
+/** How the study is run: from version 2 of the registration on. */
 const LIFE = {
   /** Absent: the sites know the arms. */
   blinding: z.literal('blinded').optional(),
@@ -142,9 +82,16 @@ const LIFE = {
   ratio: Ratio.optional(),
 };
 
+export const MAX_VISITS = 100;
+/** A visit at which participants get another pack. Which names are the same visit is decided by `foldedVisit`. */
+export const Visit = z.string().regex(/^[A-Za-z0-9]([A-Za-z0-9._ -]{0,18}[A-Za-z0-9._-])?$/, {
+  error: 'is no name of a visit: 1 to 20 letters, digits, blanks and . _ -, and no blank at the end',
+});
+
+/** From version 3 on. */
 const VISITS = { visits: z.array(Visit).min(1).max(MAX_VISITS).optional() };
 
-/** What of a method other than the urn everybody may know. Its parameters are sealed. */
+/** From version 4 on: what of a method other than the urn everybody may know. Its parameters are sealed. */
 export const Method = z.union([
   z.strictObject({ name: z.literal('complete') }),
   /** `by`: the factors whose levels make a stratum, in the order of the configuration. */
@@ -163,45 +110,13 @@ export type MethodConfiguration = z.infer<typeof MethodConfiguration>;
 export const StudyConfiguration = z.union([UrnConfiguration, MethodConfiguration]);
 export type StudyConfiguration = z.infer<typeof StudyConfiguration>;
 
-const registration = <C extends z.ZodType, A extends z.ZodType>(configuration: C, algorithm: A) =>
-  z.strictObject({
-    studyId: z.uuid(),
-    configuration,
-    /** Where the seed came from: the studies file, or 128 bits drawn from the operating system. */
-    seedSource: z.enum(['configured', 'drawn']),
-    /** A configured seed below 2^96 can be found by search from published allocations. */
-    seedWeak: z.boolean(),
-    algorithm,
-  });
-const generator = {
-  stream: 'study',
-  sections: { generator: { seed: z.string().regex(/^\d+$/), bgState: BgState } },
-  optionalSections: {},
-} as const;
-
-/** How many places each slot has in a block of each size, ascending. */
-const PerSlot = z.int().min(1).max(MAX_PER_SLOT);
-const MINIMIZATION = {
-  measure: z.enum(['range', 'variance']),
-  /** 1000 p, where p is the chance of the best slot. */
-  pThousandths: z.int().min(550).max(950),
-  /** One per factor, in the order of the configuration, without a common divisor. Absent: they are equal. */
-  weights: z.array(z.int().min(1).max(MAX_FACTOR_WEIGHT)).min(1).optional(),
-};
-export type MinimizationParameters = z.infer<z.ZodObject<typeof MINIMIZATION>>;
-
-/** What of a method nobody at a site may know. */
-const parameters = {
-  blocks: { perSlot: z.array(PerSlot).min(1).max(MAX_SIZES) },
-  minimization: MINIMIZATION,
-};
-
 const UrnAlgorithm1 = z.strictObject({ name: z.literal('wei-urn-method1-pcg64'), version: z.literal(1) });
 /** Version 2 of the algorithm is that of a study with a ratio. */
 const UrnAlgorithm = z.strictObject({
   name: z.literal('wei-urn-method1-pcg64'),
   version: z.union([z.literal(1), z.literal(2)]),
 });
+
 /** What draws, by method. A list is followed, and nothing is drawn. */
 export const ALGORITHMS = {
   complete: 'complete-pcg64',
@@ -215,31 +130,93 @@ const Algorithm = z.union([
 ]);
 export type Algorithm = z.infer<typeof Algorithm>;
 
+const registration = <C extends z.ZodType, A extends z.ZodType>(configuration: C, algorithm: A) =>
+  z.strictObject({
+    studyId: z.uuid(),
+    configuration,
+    /** Where the seed came from: the studies file, or 128 bits drawn from the operating system. */
+    seedSource: z.enum(['configured', 'drawn']),
+    /** A configured seed below 2^96 can be found by search from published allocations. */
+    seedWeak: z.boolean(),
+    algorithm,
+  });
+
+/** numpy's `bit_generator.state`, with 128-bit integers as decimal strings. */
+export const BgState = z.strictObject({
+  bit_generator: z.literal('PCG64'),
+  state: z.strictObject({ state: z.string().regex(/^\d{1,39}$/), inc: z.string().regex(/^\d{1,39}$/) }),
+  has_uint32: z.union([z.literal(0), z.literal(1)]),
+  uinteger: z.int().min(0).max(0xffffffff),
+});
+export type BgState = z.infer<typeof BgState>;
+
+const withGenerator = {
+  stream: 'study',
+  sections: { generator: { seed: z.string().regex(/^\d+$/), bgState: BgState } },
+  optionalSections: {},
+} as const;
+
+export const MAX_PER_SLOT = 100;
+/** How many places each slot has in a block. */
+const PerSlot = z.int().min(1).max(MAX_PER_SLOT);
+
+/** How many sizes blocks can have. */
+export const MAX_SIZES = 8;
+
+/** The largest weight that minimization can give a factor. */
+export const MAX_FACTOR_WEIGHT = 100;
+const MINIMIZATION = {
+  measure: z.enum(['range', 'variance']),
+  /** 1000 p, where p is the chance of the best slot. */
+  pThousandths: z.int().min(550).max(950),
+  /** One per factor, in the order of the configuration, without a common divisor. Absent: they are equal. */
+  weights: z.array(z.int().min(1).max(MAX_FACTOR_WEIGHT)).min(1).optional(),
+};
+export type MinimizationParameters = z.infer<z.ZodObject<typeof MINIMIZATION>>;
+
+/** What of a method nobody at a site may know. */
+const METHOD_PARAMETERS = {
+  blocks: {
+    /** Of each size, ascending. */
+    perSlot: z.array(PerSlot).min(1).max(MAX_SIZES),
+  },
+  minimization: MINIMIZATION,
+};
+
 export const StudyRegistered1 = defineEvent('StudyRegistered', 1, {
-  ...generator,
+  ...withGenerator,
   data: registration(z.strictObject(CONFIGURATION), UrnAlgorithm1),
 });
 export const StudyRegistered2 = defineEvent('StudyRegistered', 2, {
-  ...generator,
+  ...withGenerator,
   data: registration(z.strictObject({ ...CONFIGURATION, ...LIFE }), UrnAlgorithm),
 });
 export const StudyRegistered3 = defineEvent('StudyRegistered', 3, {
-  ...generator,
+  ...withGenerator,
   data: registration(UrnConfiguration, UrnAlgorithm),
 });
 export const StudyRegistered = defineEvent('StudyRegistered', 4, {
-  ...generator,
+  ...withGenerator,
   data: registration(StudyConfiguration, Algorithm),
-  optionalSections: parameters,
+  optionalSections: METHOD_PARAMETERS,
 });
+
 /** The sealed sections of a registration that say how its method draws. */
-export type MethodParameters = Pick<FactOf<typeof StudyRegistered>['sections'], keyof typeof parameters>;
+export type MethodParameters = Pick<
+  FactOf<typeof StudyRegistered>['sections'],
+  keyof typeof METHOD_PARAMETERS
+>;
+
+// Randomization, with the evidence of the draw; and what follows when records were lost.
 
 export const Level = z.strictObject({ factor: Name, level: Name });
 export type Level = z.infer<typeof Level>;
 
-/** Index of a slot. Recorded only while the study has a ratio: otherwise the treatment says it. */
-export const Slot = Count;
+/** What is printed on a pack of medication. */
+export const PackCode = z.string().regex(/^[A-Za-z0-9._/-]{1,64}$/);
+
+const RANDOMIZED = { participantId: Name, levels: z.array(Level).min(1) };
+const ALLOCATION = { treatment: Name };
 
 /**
  * Evidence of a draw. `counts` and `balls` are those of the selected urn, in the order of the slots that could be drawn.
@@ -257,7 +234,27 @@ const DRAW = {
   uniform53: Count,
 };
 
+/** Index of a slot. Recorded only while the study has a ratio: otherwise the treatment says it. */
+export const Slot = Count;
 export const Draw = { ...DRAW, slot: Slot.optional() };
+
+export const ParticipantRandomized1 = defineEvent('ParticipantRandomized', 1, {
+  stream: 'study',
+  data: z.strictObject(RANDOMIZED),
+  sections: { allocation: ALLOCATION, draw: DRAW },
+  /** Present when the request carried an `Idempotency-Key`. */
+  optionalSections: request,
+});
+
+/** The code is that of the pack that the participant is given, in a study with packs. */
+const RANDOMIZED_WITH_CODE = z.strictObject({ ...RANDOMIZED, code: PackCode.optional() });
+
+export const ParticipantRandomized2 = defineEvent('ParticipantRandomized', 2, {
+  stream: 'study',
+  data: RANDOMIZED_WITH_CODE,
+  optionalSections: request,
+  sections: { allocation: ALLOCATION, draw: Draw },
+});
 
 /** Evidence of a draw by another method than the urn, in the order of the slots that could be drawn. */
 const PICK = {
@@ -279,31 +276,10 @@ const PICK = {
 /** The entry of a list that was used, both counted from 1. */
 const ENTRY = { list: z.int().min(1), entry: z.int().min(1) };
 
-/** What is printed on a pack of medication. */
-export const PackCode = z.string().regex(/^[A-Za-z0-9._/-]{1,64}$/);
-
-const ALLOCATION = { treatment: Name };
-const RANDOMIZED = { participantId: Name, levels: z.array(Level).min(1) };
-
-export const ParticipantRandomized1 = defineEvent('ParticipantRandomized', 1, {
-  stream: 'study',
-  data: z.strictObject(RANDOMIZED),
-  sections: { allocation: ALLOCATION, draw: DRAW },
-  /** Present when the request carried an `Idempotency-Key`. */
-  optionalSections: request,
-});
-/** The code is that of the pack that the participant is given, in a study with packs. */
-const WITH_CODE = z.strictObject({ ...RANDOMIZED, code: PackCode.optional() });
-export const ParticipantRandomized2 = defineEvent('ParticipantRandomized', 2, {
-  stream: 'study',
-  data: WITH_CODE,
-  optionalSections: request,
-  sections: { allocation: ALLOCATION, draw: Draw },
-});
 /** By which section an allocation has, its method shows: `draw` is that of the urn, `entry` that of a list. */
 export const ParticipantRandomized = defineEvent('ParticipantRandomized', 3, {
   stream: 'study',
-  data: WITH_CODE,
+  data: RANDOMIZED_WITH_CODE,
   optionalSections: { ...request, draw: Draw, pick: PICK, entry: ENTRY },
   sections: { allocation: ALLOCATION },
 });
@@ -322,20 +298,11 @@ export const StudyRecovered = defineEvent('StudyRecovered', 1, {
   optionalSections: {},
 });
 
-/**
- * A change to a study's design, from here on. Stream `study-<studyId>`. All of it is in the clear: sites get the amended
- * protocol anyway. No recorded allocation changes.
- */
-
-const NameAmendment = z.string().min(1);
+// Amendments: changes to the design, from here on.
 
 /** Keeps ball counts exact: a million balls for each of a billion participants is below 2^53. */
 export const MAX_WEIGHT = 1_000_000;
 const Weight = z.int().nonnegative().max(MAX_WEIGHT);
-
-/** What the urns count from an amendment on: as before, or nobody who was enrolled before it. */
-export const History = z.enum(['keep', 'restart']);
-export type History = z.infer<typeof History>;
 
 /** Policies with their defaults written out. */
 const PolicyChange = z.union([
@@ -357,28 +324,29 @@ const PolicyChange = z.union([
   }),
 ]);
 
+/** Those that version 1 of StudyAmended knows. */
 const CHANGES_1 = [
   /** A new urn with `w` balls per treatment. */
-  z.strictObject({ kind: z.literal('level-added'), factor: NameAmendment, level: NameAmendment }),
+  z.strictObject({ kind: z.literal('level-added'), factor: Name, level: Name }),
   /** Its urn is kept, and used again when the level is reopened. */
-  z.strictObject({ kind: z.literal('level-closed'), factor: NameAmendment, level: NameAmendment }),
-  z.strictObject({ kind: z.literal('level-reopened'), factor: NameAmendment, level: NameAmendment }),
+  z.strictObject({ kind: z.literal('level-closed'), factor: Name, level: Name }),
+  z.strictObject({ kind: z.literal('level-reopened'), factor: Name, level: Name }),
   /** The same urn under another name. */
   z.strictObject({
     kind: z.literal('level-renamed'),
-    factor: NameAmendment,
-    level: NameAmendment,
-    to: NameAmendment,
+    factor: Name,
+    level: Name,
+    to: Name,
     /** Requests may still use the old name. They are recorded under the new one. */
     alias: z.literal(true).optional(),
   }),
   /** Its slots leave the urns. Their counts are kept, and count again when it is reopened. */
-  z.strictObject({ kind: z.literal('arm-closed'), treatment: NameAmendment }),
-  z.strictObject({ kind: z.literal('arm-reopened'), treatment: NameAmendment }),
+  z.strictObject({ kind: z.literal('arm-closed'), treatment: Name }),
+  z.strictObject({ kind: z.literal('arm-reopened'), treatment: Name }),
   /** Its slots come after all others. */
   z.strictObject({
     kind: z.literal('arm-added'),
-    treatment: NameAmendment,
+    treatment: Name,
     /** How many slots it has. Absent: one. */
     ratio: z.int().min(2).max(20).optional(),
   }),
@@ -393,7 +361,7 @@ const CHANGES_1 = [
   /** One number for each treatment, also for those that are closed. Ones mean none. Slots are made anew. */
   z.strictObject({ kind: z.literal('ratio'), value: Ratio }),
   /** Its urns are never drawn from again, and requests no longer give its level. */
-  z.strictObject({ kind: z.literal('factor-retired'), factor: NameAmendment }),
+  z.strictObject({ kind: z.literal('factor-retired'), factor: Name }),
   /** All limits of the study from here on. Without `value` there are none. */
   z.strictObject({ kind: z.literal('limits'), value: Limits.optional() }),
   z.strictObject({ kind: z.literal('id-pattern'), value: z.string().optional() }),
@@ -409,11 +377,15 @@ export const DesignChange = z.union([
   /** All visits from here on. */
   z.strictObject({ kind: z.literal('visits'), value: z.array(Visit).max(MAX_VISITS) }),
   /** Of a closed arm: nobody on it gets packs any more, until it is reopened. */
-  z.strictObject({ kind: z.literal('arm-stopped'), treatment: NameAmendment }),
+  z.strictObject({ kind: z.literal('arm-stopped'), treatment: Name }),
 ]);
 export type DesignChange = z.infer<typeof DesignChange>;
 
-const amended = <C extends z.ZodType>(change: C) => ({
+/** What the urns count from an amendment on: as before, or nobody who was enrolled before it. */
+export const History = z.enum(['keep', 'restart']);
+export type History = z.infer<typeof History>;
+
+const amendmentWith = <C extends z.ZodType>(change: C) => ({
   stream: 'study' as const,
   data: z.strictObject({
     /** 1, 2, 3, … */
@@ -425,11 +397,60 @@ const amended = <C extends z.ZodType>(change: C) => ({
     /** Absent if no change touches the urns. */
     history: History.optional(),
     protocol: Protocol.optional(),
-    reason: NameAmendment,
+    reason: Name,
   }),
   sections: {},
   optionalSections: request,
 });
-export const StudyAmended1 = defineEvent('StudyAmended', 1, amended(z.union(CHANGES_1)));
-export const StudyAmended = defineEvent('StudyAmended', 2, amended(DesignChange));
+
+export const StudyAmended1 = defineEvent('StudyAmended', 1, amendmentWith(z.union(CHANGES_1)));
+
+/**
+ * The design is another one from here on. All of it is in the clear: sites get the amended protocol anyway. No recorded
+ * allocation changes.
+ */
+export const StudyAmended = defineEvent('StudyAmended', 2, amendmentWith(DesignChange));
+
 export type Amendment = z.infer<typeof StudyAmended.data>;
+
+// Whether the study takes participants.
+
+const Reason = z.strictObject({ reason: z.string().min(1) });
+const inTheClear = { stream: 'study', sections: {} } as const;
+
+const PAUSE_OR_RESUME_1 = { ...inTheClear, data: Reason, optionalSections: {}, by: 'people' } as const;
+const PAUSE_OR_RESUME_2 = { ...inTheClear, data: Reason, optionalSections: request } as const;
+
+const StudyPaused1 = defineEvent('StudyPaused', 1, PAUSE_OR_RESUME_1);
+export const StudyPaused = defineEvent('StudyPaused', 2, PAUSE_OR_RESUME_2);
+const StudyResumed1 = defineEvent('StudyResumed', 1, PAUSE_OR_RESUME_1);
+export const StudyResumed = defineEvent('StudyResumed', 2, PAUSE_OR_RESUME_2);
+
+export const ClosingCause = z.enum(['target', 'sponsor', 'safety', 'regulator', 'end', 'other']);
+export type ClosingCause = z.infer<typeof ClosingCause>;
+
+/** The study takes no more participants. Those in it can still be corrected, and codes can be broken. */
+export const StudyClosed = defineEvent('StudyClosed', 1, {
+  ...inTheClear,
+  data: z.strictObject({
+    approvals: z.array(Approval).min(1).optional(),
+    cause: ClosingCause,
+    reason: z.string().min(1),
+  }),
+  optionalSections: request,
+});
+
+export const StudyReopened = defineEvent('StudyReopened', 1, {
+  ...inTheClear,
+  data: z.strictObject({
+    /** Empty only in a test study. */
+    approvals: z.array(Approval),
+    protocol: Protocol.optional(),
+    reason: z.string().min(1),
+  }),
+  optionalSections: request,
+});
+
+/** In the latest version, for the catalogue. */
+export const STATE_CHANGES = [StudyPaused, StudyResumed, StudyClosed, StudyReopened] as const;
+export const EARLIER_STATE_CHANGES = [StudyPaused1, StudyResumed1] as const;

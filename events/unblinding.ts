@@ -1,13 +1,13 @@
+/**
+ * Who was unblinded. Stream `study-<studyId>`, so receipts cover these events, and blinded staff can list them. They hold no
+ * arm.
+ */
 import { z } from 'zod';
 import { defineEvent, FreeText, participant, Revision } from './define.ts';
 import { PackCode, request } from './study.ts';
 
-/**
- * Facts about who was unblinded. Stream `study-<studyId>`, so receipts cover them, and blinded staff can list them. They
- * hold no arm.
- */
-
 const Instant = z.iso.datetime({ precision: 3 });
+
 /** Sealed, because it is free text about one participant. */
 const grounds = { grounds: { reason: FreeText, requestedBy: z.string().min(1).optional() } };
 
