@@ -1,167 +1,26 @@
+/**
+ * The fast check of a stored record, by one regular expression. It matches the whole text of the record and of its sealed
+ * part, and compares the seals with the matched sections. The answer is either "valid" or "unknown", never "invalid".
+ *
+ * The expression is made from the JSON schemas of the catalogue (`canonicalPattern`), for the canonical texts (RFC 8785) of
+ * the values that they accept. A text that matches is JSON, is canonical, and represents a value that the schema accepts:
+ * its members are in canonical order, its numbers in canonical form, and nothing is escaped. One match takes a third of the
+ * time that it takes to parse the text, validate the value and serialize it again. The reverse does not hold: a text with an
+ * escaped character may be canonical and valid, but does not match.
+ */
 import { hash } from 'node:crypto';
 import { z } from 'zod';
 import type { Catalogue } from './catalogue.ts';
 import { type EventDefinition, type EventStreams, mayStandIn, type StreamKind } from './define.ts';
 
-/**
- * Turns a JSON schema into a regular expression for the canonical texts (RFC 8785) of the values that it accepts.
- *
- * A text that matches is JSON, is canonical, and represents a value that the schema accepts: its members are in
- * canonical order, its numbers in canonical form, and nothing is escaped. One match takes a third of the time that it
- * takes to parse the text, validate the value and serialize it again. The reverse does not hold: a text with an escaped
- * character may be canonical and valid, but does not match.
- */
-
-/** The source of a regular expression without capturing groups and anchors. */
-export type Pattern = string;
-
-/** A member of an object. Its name needs no escaping. */
-export interface Member {
-  readonly name: string;
-  readonly pattern: Pattern;
-  readonly isOptional?: boolean;
-}
-
-type JsonSchema = z.core.JSONSchema.BaseSchema;
-
-/** A character that needs no escaping in a JSON string. */
-const PLAIN = '[^"\\\\\\x00-\\x1f]';
-
-/** A schema's own pattern is supported only if it consists of these parts: they cannot match a quote or look around. */
-const SIMPLE_PATTERN = /^\^(?:[A-Za-z0-9:,+/=_ -]|\\[d.+/-]|\[(?:[A-Za-z0-9:+/=_.-]|\\d)+\]|[()|?{}*])+\$$/;
-
-const KEYWORDS: Readonly<Record<string, readonly string[]>> = {
-  object: ['properties', 'required', 'additionalProperties'],
-  array: ['items', 'minItems'],
-  string: ['minLength', 'pattern', 'format', 'enum'],
-  integer: ['minimum', 'maximum'],
-  boolean: [],
-};
-
-/** A schema requires something that a regular expression cannot express, or that is not implemented here. */
-export class UnsupportedSchemaError extends Error {
-  override readonly name = 'UnsupportedSchemaError';
-}
-
-/**
- * The pattern of a schema. The schema must describe plain JSON and leave it unchanged: no defaults, transforms or
- * refinements.
- * @throws UnsupportedSchemaError
- */
-export function canonicalPattern(schema: z.ZodType): Pattern {
-  return patternOf(z.toJSONSchema(schema));
-}
-
-/**
- * The pattern of an object with exactly these members, given in any order.
- * @throws UnsupportedSchemaError when all members are optional
- */
-export function objectPattern(members: readonly Member[]): Pattern {
-  const sorted = members.toSorted((a, b) => (a.name < b.name ? -1 : 1));
-  const first = sorted.findIndex(({ isOptional }) => !isOptional);
-  if (first < 0 && sorted.length > 0) throw new UnsupportedSchemaError('an object without a required member');
-  const parts = sorted.map(({ name, pattern, isOptional }, i) => {
-    const member = `${literal(name)}:${pattern}`;
-    if (i === first) return member;
-    return isOptional ? `(?:${i < first ? `${member},` : `,${member}`})?` : `,${member}`;
-  });
-  return `\\{${parts.join('')}\\}`;
-}
-
-/** The pattern of one fixed JSON value. */
-function literal(value: unknown): Pattern {
-  return JSON.stringify(value).replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&');
-}
-
-function patternOf(schema: JsonSchema): Pattern {
-  const { $schema, type = '', ...keywords } = schema;
-  if (keywords.anyOf) return `(?:${allowingOnly(keywords, ['anyOf']).anyOf?.map(patternOf).join('|')})`;
-  if (keywords.const !== undefined) return literal(allowingOnly(keywords, ['const']).const);
-  allowingOnly(keywords, KEYWORDS[String(type)] ?? unsupported(`the type ${type}`));
-  switch (type) {
-    case 'object':
-      return objectOf(keywords);
-    case 'array':
-      return arrayOf(keywords);
-    case 'string':
-      return stringOf(keywords);
-    case 'integer':
-      return integerOf(keywords);
-    default:
-      return '(?:true|false)';
-  }
-}
-
-function objectOf({ properties = {}, required = [], additionalProperties }: JsonSchema): Pattern {
-  if (additionalProperties !== false) unsupported('members of any name');
-  return objectPattern(
-    Object.entries(properties).map(([name, schema]) => ({
-      name,
-      pattern: patternOf(schema as JsonSchema),
-      isOptional: !required.includes(name),
-    })),
-  );
-}
-
-function arrayOf({ items, minItems = 0 }: JsonSchema): Pattern {
-  if (!items || items === true || Array.isArray(items)) return unsupported('a tuple');
-  const item = patternOf(items as JsonSchema);
-  if (minItems === 0) return `\\[(?:${item}(?:,${item})*)?\\]`;
-  return `\\[${item}(?:,${item}){${minItems - 1},}\\]`;
-}
-
-function stringOf({ minLength = 0, pattern, format, enum: values }: JsonSchema): Pattern {
-  if (values) return `(?:${values.map(literal).join('|')})`;
-  if (pattern === undefined) {
-    // For every format, Zod also writes a pattern.
-    if (format !== undefined || minLength > 1) return unsupported('a format or a length');
-    return `"${PLAIN}${minLength === 0 ? '*' : '+'}"`;
-  }
-  if (minLength > 0 || !SIMPLE_PATTERN.test(pattern) || pattern.includes('(?='))
-    return unsupported('a pattern');
-  return `"(?:${writtenOut(pattern.slice(1, -1)).replace(/\((?!\?)/g, '(?:')})"`;
-}
-
-/** The same pattern with repeated classes of characters written out: V8 takes twice as long if it has to count them. */
-function writtenOut(pattern: Pattern): Pattern {
-  return pattern.replace(/(\[[^\]]+\]|\\d)\{(\d+)\}/g, (_, one: Pattern, times) => one.repeat(Number(times)));
-}
-
-/** Integers from 0 or 1 to the maximum. */
-function integerOf({ minimum, maximum }: JsonSchema): Pattern {
-  const isSupportedMinimum = minimum === 0 || minimum === 1;
-  if (!isSupportedMinimum || !Number.isSafeInteger(maximum) || Number(maximum) < 1)
-    return unsupported('a range of numbers');
-  const digits = String(maximum);
-  const alternatives = digits.length > 1 ? [`[1-9]\\d{0,${digits.length - 2}}`] : [];
-  // As many digits as the maximum: equal to it up to some digit and smaller in that one, or the maximum itself.
-  for (const [i, digit] of [...digits].entries()) {
-    const lowest = i === 0 ? 1 : 0;
-    if (Number(digit) > lowest)
-      alternatives.push(`${digits.slice(0, i)}[${lowest}-${Number(digit) - 1}]\\d{${digits.length - i - 1}}`);
-  }
-  return `(?:${[...(minimum === 0 ? ['0'] : []), ...alternatives, digits].join('|')})`;
-}
-
-function allowingOnly(keywords: JsonSchema, known: readonly string[]): JsonSchema {
-  for (const keyword of Object.keys(keywords)) if (!known.includes(keyword)) unsupported(keyword);
-  return keywords;
-}
-
-function unsupported(what: string): never {
-  throw new UnsupportedSchemaError(what);
-}
-
-/**
- * The fast check of a stored record. It matches the whole text of the record and of its sealed part, and compares the
- * seals with the matched sections. The answer is either "valid" or "unknown", never "invalid".
- */
-
 /** In characters. Longer texts get the full check, because a regular expression may need memory in proportion. */
-const MAX_LENGTH = 1 << 18;
+const MAX_TEXT_LENGTH = 1 << 18;
 
 /** Of any length: a seal is then compared with a digest as a whole. */
 const SEAL: Pattern = '"([0-9a-f]*)"';
+
+/** The schemas of the members that have the same form in all records. */
+type Envelope = Readonly<Record<'actor' | 'at' | 'id' | 'log' | 'revision' | 'stream', z.ZodType>>;
 
 interface RecordPattern {
   readonly type: string;
@@ -185,9 +44,6 @@ interface ContentPattern {
   /** In the order of the groups of `sealed`. Undefined of a section that the version does not have. */
   readonly sections: readonly (RegExp | undefined)[];
 }
-
-/** The schemas of the members that have the same form in all records. */
-export type Envelope = Readonly<Record<'actor' | 'at' | 'id' | 'log' | 'revision' | 'stream', z.ZodType>>;
 
 export class RecordPatterns {
   readonly #envelope: Envelope;
@@ -219,7 +75,7 @@ export class RecordPatterns {
     kind: StreamKind | undefined,
     revision: number,
   ): string | undefined {
-    if (record.length > MAX_LENGTH || sealed.length > MAX_LENGTH) return undefined;
+    if (record.length > MAX_TEXT_LENGTH || sealed.length > MAX_TEXT_LENGTH) return undefined;
     const pattern = this.#patternFor(record);
     if (!pattern?.isSimple || !mayStandIn(pattern.streams, kind)) return undefined;
     const groups = pattern.record.exec(record);
@@ -237,7 +93,7 @@ export class RecordPatterns {
 
   /** Whether both texts have a form that the catalogue describes. Their stream, revision and seals are not checked. */
   describe(record: string, sealed: string): boolean {
-    if (record.length > MAX_LENGTH || sealed.length > MAX_LENGTH) return false;
+    if (record.length > MAX_TEXT_LENGTH || sealed.length > MAX_TEXT_LENGTH) return false;
     const pattern = this.#patternFor(record);
     if (!pattern) return false;
     return pattern.record.test(record) && pattern.sealed.test(sealed);
@@ -295,19 +151,9 @@ export class RecordPatterns {
   }
 }
 
-/** Whether the version could express this, so that the record should have that version. */
-function expresses(
-  { data, sections: patterns }: ContentPattern,
-  dataText: string,
-  sections: readonly (string | undefined)[],
-): boolean {
-  return (
-    data.test(dataText) &&
-    patterns.every((pattern, i) => {
-      const section = sections[i + 1];
-      return section === undefined || pattern?.test(section);
-    })
-  );
+/** How a record of this type and version ends: these are its last members. */
+function endingOf({ type, version }: EventDefinition): string {
+  return `,"type":${JSON.stringify(type)},"version":${version}}`;
 }
 
 /** @param of the version whose sections are compared */
@@ -325,11 +171,162 @@ function contentPattern({ data, sections }: EventDefinition, of: EventDefinition
   };
 }
 
-/** How a record of this type and version ends: these are its last members. */
-function endingOf({ type, version }: EventDefinition): string {
-  return `,"type":${JSON.stringify(type)},"version":${version}}`;
+/** Whether the version could express this, so that the record should have that version. */
+function expresses(
+  { data, sections: patterns }: ContentPattern,
+  dataText: string,
+  sections: readonly (string | undefined)[],
+): boolean {
+  return (
+    data.test(dataText) &&
+    patterns.every((pattern, i) => {
+      const section = sections[i + 1];
+      return section === undefined || pattern?.test(section);
+    })
+  );
 }
 
 function anchored(pattern: Pattern): RegExp {
   return new RegExp(`^${pattern}$`);
+}
+
+// From schemas to patterns.
+
+/** The source of a regular expression without capturing groups and anchors. */
+type Pattern = string;
+
+/**
+ * The pattern of a schema. The schema must describe plain JSON and leave it unchanged: no defaults, transforms or
+ * refinements.
+ * @throws UnsupportedSchemaError
+ */
+export function canonicalPattern(schema: z.ZodType): Pattern {
+  return patternOf(z.toJSONSchema(schema));
+}
+
+/** A schema requires something that a regular expression cannot express, or that is not implemented here. */
+export class UnsupportedSchemaError extends Error {
+  override readonly name = 'UnsupportedSchemaError';
+}
+
+type JsonSchema = z.core.JSONSchema.BaseSchema;
+const SUPPORTED_KEYWORDS: Readonly<Record<string, readonly string[]>> = {
+  object: ['properties', 'required', 'additionalProperties'],
+  array: ['items', 'minItems'],
+  string: ['minLength', 'pattern', 'format', 'enum'],
+  integer: ['minimum', 'maximum'],
+  boolean: [],
+};
+
+function patternOf(schema: JsonSchema): Pattern {
+  const { $schema, type = '', ...keywords } = schema;
+  if (keywords.anyOf) return `(?:${allowingOnly(keywords, ['anyOf']).anyOf?.map(patternOf).join('|')})`;
+  if (keywords.const !== undefined) return literal(allowingOnly(keywords, ['const']).const);
+  allowingOnly(keywords, SUPPORTED_KEYWORDS[String(type)] ?? unsupported(`the type ${type}`));
+  switch (type) {
+    case 'object':
+      return objectOf(keywords);
+    case 'array':
+      return arrayOf(keywords);
+    case 'string':
+      return stringOf(keywords);
+    case 'integer':
+      return integerOf(keywords);
+    default:
+      return '(?:true|false)';
+  }
+}
+
+/** The pattern of one fixed JSON value. */
+function literal(value: unknown): Pattern {
+  return JSON.stringify(value).replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&');
+}
+
+function objectOf({ properties = {}, required = [], additionalProperties }: JsonSchema): Pattern {
+  if (additionalProperties !== false) unsupported('members of any name');
+  return objectPattern(
+    Object.entries(properties).map(([name, schema]) => ({
+      name,
+      pattern: patternOf(schema as JsonSchema),
+      isOptional: !required.includes(name),
+    })),
+  );
+}
+
+/** A member of an object. Its name needs no escaping. */
+interface Member {
+  readonly name: string;
+  readonly pattern: Pattern;
+  readonly isOptional?: boolean;
+}
+
+/**
+ * The pattern of an object with exactly these members, given in any order.
+ * @throws UnsupportedSchemaError when all members are optional
+ */
+export function objectPattern(members: readonly Member[]): Pattern {
+  const sorted = members.toSorted((a, b) => (a.name < b.name ? -1 : 1));
+  const first = sorted.findIndex(({ isOptional }) => !isOptional);
+  if (first < 0 && sorted.length > 0) throw new UnsupportedSchemaError('an object without a required member');
+  const parts = sorted.map(({ name, pattern, isOptional }, i) => {
+    const member = `${literal(name)}:${pattern}`;
+    if (i === first) return member;
+    return isOptional ? `(?:${i < first ? `${member},` : `,${member}`})?` : `,${member}`;
+  });
+  return `\\{${parts.join('')}\\}`;
+}
+
+function arrayOf({ items, minItems = 0 }: JsonSchema): Pattern {
+  if (!items || items === true || Array.isArray(items)) return unsupported('a tuple');
+  const item = patternOf(items as JsonSchema);
+  if (minItems === 0) return `\\[(?:${item}(?:,${item})*)?\\]`;
+  return `\\[${item}(?:,${item}){${minItems - 1},}\\]`;
+}
+
+/** A character that needs no escaping in a JSON string. */
+const PLAIN_CHARACTER = '[^"\\\\\\x00-\\x1f]';
+
+/** A schema's own pattern is supported only if it consists of these parts: they cannot match a quote or look around. */
+const SIMPLE_PATTERN = /^\^(?:[A-Za-z0-9:,+/=_ -]|\\[d.+/-]|\[(?:[A-Za-z0-9:+/=_.-]|\\d)+\]|[()|?{}*])+\$$/;
+
+function stringOf({ minLength = 0, pattern, format, enum: values }: JsonSchema): Pattern {
+  if (values) return `(?:${values.map(literal).join('|')})`;
+  if (pattern === undefined) {
+    // For every format, Zod also writes a pattern.
+    if (format !== undefined || minLength > 1) return unsupported('a format or a length');
+    return `"${PLAIN_CHARACTER}${minLength === 0 ? '*' : '+'}"`;
+  }
+  if (minLength > 0 || !SIMPLE_PATTERN.test(pattern) || pattern.includes('(?='))
+    return unsupported('a pattern');
+  return `"(?:${writtenOut(pattern.slice(1, -1)).replace(/\((?!\?)/g, '(?:')})"`;
+}
+
+/** The same pattern with repeated classes of characters written out: V8 takes twice as long if it has to count them. */
+function writtenOut(pattern: Pattern): Pattern {
+  return pattern.replace(/(\[[^\]]+\]|\\d)\{(\d+)\}/g, (_, one: Pattern, times) => one.repeat(Number(times)));
+}
+
+/** Integers from 0 or 1 to the maximum. */
+function integerOf({ minimum, maximum }: JsonSchema): Pattern {
+  const isSupportedMinimum = minimum === 0 || minimum === 1;
+  if (!isSupportedMinimum || !Number.isSafeInteger(maximum) || Number(maximum) < 1)
+    return unsupported('a range of numbers');
+  const digits = String(maximum);
+  const alternatives = digits.length > 1 ? [`[1-9]\\d{0,${digits.length - 2}}`] : [];
+  // As many digits as the maximum: equal to it up to some digit and smaller in that one, or the maximum itself.
+  for (const [i, digit] of [...digits].entries()) {
+    const lowest = i === 0 ? 1 : 0;
+    if (Number(digit) > lowest)
+      alternatives.push(`${digits.slice(0, i)}[${lowest}-${Number(digit) - 1}]\\d{${digits.length - i - 1}}`);
+  }
+  return `(?:${[...(minimum === 0 ? ['0'] : []), ...alternatives, digits].join('|')})`;
+}
+
+function allowingOnly(keywords: JsonSchema, known: readonly string[]): JsonSchema {
+  for (const keyword of Object.keys(keywords)) if (!known.includes(keyword)) unsupported(keyword);
+  return keywords;
+}
+
+function unsupported(what: string): never {
+  throw new UnsupportedSchemaError(what);
 }

@@ -1,3 +1,15 @@
+/**
+ * A record: one fact in the log, written once and never changed. Here its bytes are written and read, and here it is said
+ * which of its sections may leave the service.
+ *
+ *   record  { id, log, stream, revision, type, version, at, actor, data, seals: { <section>: sha256 } }
+ *   sealed  { <section>: { salt, … } }          seals.<section> = SHA-256(JCS(section)), lower-case hex
+ *   leaf    SHA-256(0x00 ‖ record bytes)        the leaf hash of RFC 6962 §2.1
+ *
+ * Both parts are RFC 8785 canonical JSON (JCS) in UTF-8. They are serialized once, and exactly those bytes are stored. A
+ * blinded reader may see the record alone: everything that must stay hidden is in the sections. Each seal binds its
+ * section together with 128 random bits of salt, so the contents cannot be guessed by trying treatments.
+ */
 import { isUtf8 } from 'node:buffer';
 import { hash } from 'node:crypto';
 import { configure } from 'safe-stable-stringify';
@@ -12,23 +24,6 @@ import {
 } from './catalogue.ts';
 import { type EventDefinition, mayStandIn } from './define.ts';
 import { RecordPatterns } from './record-pattern.ts';
-
-/** 32 bytes. Node makes a short string from a digest in half the time that it takes to make a Buffer. */
-export function sha256(bytes: Uint8Array | string): Buffer {
-  return Buffer.from(hash('sha256', bytes, 'binary'), 'latin1');
-}
-
-/**
- * A record: one fact in the log, written once and never changed.
- *
- *   record  { id, log, stream, revision, type, version, at, actor, data, seals: { <section>: sha256 } }
- *   sealed  { <section>: { salt, … } }          seals.<section> = SHA-256(JCS(section)), lower-case hex
- *   leaf    SHA-256(0x00 ‖ record bytes)        the leaf hash of RFC 6962 §2.1
- *
- * Both parts are RFC 8785 canonical JSON (JCS) in UTF-8. They are serialized once, and exactly those bytes are stored. A
- * blinded reader may see the record alone: everything that must stay hidden is in the sections. Each seal binds its
- * section together with 128 random bits of salt, so the contents cannot be guessed by trying treatments.
- */
 
 /** Who caused a fact: an API key over HTTP, or a person at the command line (a user of the operating system). */
 export const Actor = z.union([
@@ -56,11 +51,19 @@ export interface Header {
 /** One fact of the log, decoded and checked. */
 export type LogEvent<F extends { readonly type: string } = Fact> = Header & F;
 
+/** An event of one type, with all of its sections. */
+export type EventOf<T extends LogEvent['type']> = Extract<LogEvent, { type: T }>;
+
 /** A fact with some of its sections withheld, as in a bundle that does not include them. */
 type WithPartOfSections<F> = F extends { readonly sections: infer S }
   ? Omit<F, 'sections'> & { readonly sections: Partial<S> }
   : never;
 export type PartialEvent = LogEvent<WithPartOfSections<Fact>>;
+
+/** An event of one type, with the sections that are included. */
+export type PartialEventOf<T extends PartialEvent['type']> = Extract<PartialEvent, { type: T }>;
+/** An event of a study, with the sections that are included. */
+export type PartialStudyEvent = PartialEventOf<StudyFact['type']>;
 
 /** The bytes of one record, as every store keeps them. */
 export interface RecordBytes {
@@ -82,6 +85,93 @@ const RecordSchema = z.strictObject({
   data: z.unknown(),
   seals: z.record(z.string(), z.string().regex(/^[0-9a-f]{64}$/)),
 });
+
+// Writing.
+
+/**
+ * Serializes a fact and seals its sections.
+ * @param newSalt returns 128 random bits in hex; called once per section
+ * @throws RecordError when the fact does not fit the catalogue: once written, it could never be read
+ */
+export function encodeRecord(header: Header, fact: Fact, newSalt: () => string): RecordBytes {
+  const { id, log, stream, revision, at, actor } = header;
+  const { type, data } = fact;
+  const versions = knownEvents.versions(type);
+  if (versions.length === 0) throw new RecordError('unknown-type', type, 'is not in the catalogue');
+  const sections: { readonly name: string; readonly text: string }[] = [];
+  const seals: Record<string, string> = {};
+  for (const name of Object.keys(fact.sections).sort()) {
+    const text = canonicalJson(salted((fact.sections as SectionsByName)[name], newSalt()));
+    sections.push({ name, text });
+    seals[name] = hash('sha256', text);
+  }
+  const sealedText = joinSections(sections);
+  let refused = '';
+  for (const definition of versions) {
+    const { version } = definition;
+    if (!mayAuthor(definition, actor)) continue;
+    // Says nothing of why, so the last version is left to the full check.
+    if (definition !== versions.at(-1) && !mayHave(definition, seals)) continue;
+    const text = canonicalJson({ actor, at, data, id, log, revision, seals, stream, type, version });
+    // The pattern says yes or nothing, in half the time that zod takes. Zod says what is wrong.
+    if (!recordPatterns().describe(text, sealedText)) {
+      refused = faultOf(definition, data, JSON.parse(sealedText));
+      if (refused !== '') continue;
+    }
+    const record = Buffer.from(text);
+    return { record, sealed: Buffer.from(sealedText), leaf: leafHash(record) };
+  }
+  throw new RecordError('malformed', type, `is not written: it has no valid ${refused}`);
+}
+
+type SectionsByName = Readonly<Record<string, object | undefined>>;
+
+/** Inserts the salt where it belongs in the sorted members. */
+function salted(section: object | undefined, salt: string): object {
+  const members: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(section ?? {})) {
+    if (name > 'salt') members['salt'] ??= salt;
+    members[name] = value;
+  }
+  members['salt'] ??= salt;
+  return members;
+}
+
+/** The sections are canonical and sorted by name, so the result is canonical without a second pass. */
+function joinSections(sections: readonly { readonly name: string; readonly text: string }[]): string {
+  return `{${sections.map(({ name, text }) => `${JSON.stringify(name)}:${text}`).join(',')}}`;
+}
+
+/** Whether an event may be written in this version, as far as its author matters. */
+function mayAuthor({ by }: EventDefinition, actor: Actor): boolean {
+  return by === 'all' || 'cli' in actor;
+}
+
+/** Whether records of this version have sections of these names. Cheap, and the first thing in which versions differ. */
+function mayHave({ sections }: EventDefinition, seals: Readonly<Record<string, unknown>>): boolean {
+  const known = sections.filter(({ name, isOptional }) => name in seals || !isOptional);
+  return known.length === Object.keys(seals).length && known.every(({ name }) => name in seals);
+}
+
+/** The paths at which the contents do not conform to a definition; empty if they do. */
+function faultOf({ parseData, parseSealed }: EventDefinition, data: unknown, sealed: unknown): string {
+  return [parseData(data), parseSealed(sealed)]
+    .flatMap(({ error }) => (error ? [failedPaths(error)] : []))
+    .join(', ');
+}
+
+/** Where a schema failed. Leaves out the values, which may be treatments or seeds. */
+function failedPaths(error: z.ZodError): string {
+  return error.issues.map((issue) => issue.path.join('.') || 'contents').join(', ');
+}
+
+/** Made when the first record is written or read. */
+let patternsOfCatalogue: RecordPatterns | undefined;
+
+function recordPatterns(): RecordPatterns {
+  patternsOfCatalogue ??= new RecordPatterns(RecordSchema.shape, knownEvents);
+  return patternsOfCatalogue;
+}
 
 /** RFC 8785 §3.2: members sorted by UTF-16 code units, everything else as ECMAScript serializes it. */
 const sortedJson = configure({ deterministic: true, strict: true });
@@ -124,77 +214,12 @@ export function leafHash(record: Uint8Array): Buffer {
   return sha256(prefixed);
 }
 
-/**
- * Serializes a fact and seals its sections.
- * @param newSalt returns 128 random bits in hex; called once per section
- * @throws RecordError when the fact does not fit the catalogue: once written, it could never be read
- */
-export function encodeRecord(header: Header, fact: Fact, newSalt: () => string): RecordBytes {
-  const { id, log, stream, revision, at, actor } = header;
-  const { type, data } = fact;
-  const versions = knownEvents.versions(type);
-  if (versions.length === 0) throw new RecordError('unknown-type', type, 'is not in the catalogue');
-  const sections: { readonly name: string; readonly text: string }[] = [];
-  const seals: Record<string, string> = {};
-  for (const name of Object.keys(fact.sections).sort()) {
-    const text = canonicalJson(salted((fact.sections as Sections)[name], newSalt()));
-    sections.push({ name, text });
-    seals[name] = hash('sha256', text);
-  }
-  const sealedText = joinSections(sections);
-  let refused = '';
-  for (const definition of versions) {
-    const { version } = definition;
-    if (!mayAuthor(definition, actor)) continue;
-    // Says nothing of why, so the last version is left to the full check.
-    if (definition !== versions.at(-1) && !mayHave(definition, seals)) continue;
-    const text = canonicalJson({ actor, at, data, id, log, revision, seals, stream, type, version });
-    // The pattern says yes or nothing, in half the time that zod takes. Zod says what is wrong.
-    if (!recordPatterns().describe(text, sealedText)) {
-      refused = faultOf(definition, data, JSON.parse(sealedText));
-      if (refused !== '') continue;
-    }
-    const record = Buffer.from(text);
-    return { record, sealed: Buffer.from(sealedText), leaf: leafHash(record) };
-  }
-  throw new RecordError('malformed', type, `is not written: it has no valid ${refused}`);
+/** 32 bytes. Node makes a short string from a digest in half the time that it takes to make a Buffer. */
+export function sha256(bytes: Uint8Array | string): Buffer {
+  return Buffer.from(hash('sha256', bytes, 'binary'), 'latin1');
 }
 
-/** Whether records of this version have sections of these names. Cheap, and the first thing in which versions differ. */
-function mayHave({ sections }: EventDefinition, seals: Readonly<Record<string, unknown>>): boolean {
-  const known = sections.filter(({ name, isOptional }) => name in seals || !isOptional);
-  return known.length === Object.keys(seals).length && known.every(({ name }) => name in seals);
-}
-
-/** Whether an event may be written in this version, as far as its author matters. */
-function mayAuthor({ by }: EventDefinition, actor: Actor): boolean {
-  return by === 'all' || 'cli' in actor;
-}
-
-/** The paths at which the contents do not conform to a definition; empty if they do. */
-function faultOf({ parseData, parseSealed }: EventDefinition, data: unknown, sealed: unknown): string {
-  return [parseData(data), parseSealed(sealed)]
-    .flatMap(({ error }) => (error ? [paths(error)] : []))
-    .join(', ');
-}
-
-type Sections = Readonly<Record<string, object | undefined>>;
-
-/** Inserts the salt where it belongs in the sorted members. */
-function salted(section: object | undefined, salt: string): object {
-  const members: Record<string, unknown> = {};
-  for (const [name, value] of Object.entries(section ?? {})) {
-    if (name > 'salt') members['salt'] ??= salt;
-    members[name] = value;
-  }
-  members['salt'] ??= salt;
-  return members;
-}
-
-/** The sections are canonical and sorted by name, so the result is canonical without a second pass. */
-function joinSections(sections: readonly { readonly name: string; readonly text: string }[]): string {
-  return `{${sections.map(({ name, text }) => `${JSON.stringify(name)}:${text}`).join(',')}}`;
-}
+// Reading.
 
 /** A record as read from a store, and its place there. */
 type PlacedRecord = RecordBytes & { readonly stream: string; readonly revision: number };
@@ -227,6 +252,9 @@ export function checkRecord(stored: PlacedRecord): void {
   if (!evidentlySound(stored)) examine(stored, knownEvents);
 }
 
+/** Bytes that are not UTF-8 are decoded as this character. */
+const REPLACEMENT_CHARACTER = '\ufffd';
+
 /** Fast check for the usual case. @returns type and texts of a sound record; undefined if `examine` must decide */
 function evidentlySound(
   stored: PlacedRecord,
@@ -234,19 +262,15 @@ function evidentlySound(
   const { leaf, stream, revision } = stored;
   if (Buffer.compare(leafHash(stored.record), leaf) !== 0) return undefined;
   const [record, sealed] = [textOf(stored.record), textOf(stored.sealed)];
-  // Bytes that are not UTF-8 are decoded as this character.
-  if (record.includes(REPLACEMENT) || sealed.includes(REPLACEMENT)) return undefined;
+  if (record.includes(REPLACEMENT_CHARACTER) || sealed.includes(REPLACEMENT_CHARACTER)) return undefined;
   const type = recordPatterns().match(record, sealed, stream, streamKind(stream), revision);
   return type === undefined ? undefined : { type, record, sealed };
 }
 
-const REPLACEMENT = '\ufffd';
-
-let patterns: RecordPatterns | undefined;
-
-function recordPatterns(): RecordPatterns {
-  patterns ??= new RecordPatterns(RecordSchema.shape, knownEvents);
-  return patterns;
+/** The text of a stored part. It is valid UTF-8 if `decodeRecord` has accepted the part. */
+export function textOf(bytes: Uint8Array): string {
+  if (bytes instanceof Buffer) return bytes.toString('utf8');
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8');
 }
 
 /** @param isIncluded undefined if every section is included */
@@ -264,12 +288,12 @@ function examine(
       'leaf-mismatch',
       'the record does not match the leaf hash stored beside it: it was changed after it was written',
     );
-  const text = utf8(stored.record) ?? fail('malformed', 'the record is not UTF-8');
+  const text = utf8Text(stored.record) ?? fail('malformed', 'the record is not UTF-8');
   const json = parseJson(text) ?? fail('malformed', 'the record is not JSON');
   // With a duplicate key, two readers could read different things in the same record.
   if (!isCanonical(json, text)) fail('malformed', 'the record is not canonical JSON');
   const parsed = RecordSchema.safeParse(json);
-  if (!parsed.success) return fail('malformed', `the record has no valid ${paths(parsed.error)}`);
+  if (!parsed.success) return fail('malformed', `the record has no valid ${failedPaths(parsed.error)}`);
   const record = parsed.data;
   if (record.stream !== stored.stream || record.revision !== stored.revision)
     fail('misplaced', `the record says that it is ${record.stream}/${record.revision}`);
@@ -283,14 +307,15 @@ function examine(
   if (!mayStandIn(definition.stream, streamKind(stored.stream)))
     fail('misplaced', `${type} does not belong in this stream`);
 
-  const sealedText = utf8(stored.sealed) ?? fail('malformed', 'the sealed part is not UTF-8');
+  const sealedText = utf8Text(stored.sealed) ?? fail('malformed', 'the sealed part is not UTF-8');
   const sealed = parseJson(sealedText) ?? fail('malformed', 'the sealed part is not JSON');
   const seals = isIncluded ? includedSeals(definition, record.seals, isIncluded, fail) : record.seals;
   checkSeals(seals, sealed as Record<string, unknown>, sealedText, fail);
   const data = definition.parseData(record.data);
-  if (!data.success) return fail('malformed', `data has no valid ${paths(data.error)}`);
+  if (!data.success) return fail('malformed', `data has no valid ${failedPaths(data.error)}`);
   const sections = isIncluded ? definition.parsePartial(sealed) : definition.parseSealed(sealed);
-  if (!sections.success) return fail('malformed', `the sealed part has no valid ${paths(sections.error)}`);
+  if (!sections.success)
+    return fail('malformed', `the sealed part has no valid ${failedPaths(sections.error)}`);
   const lower = events
     .versions(type)
     .find(
@@ -309,43 +334,30 @@ function examine(
   return eventOf(record, sealed, events);
 }
 
-/** Where versions differ in a section that is withheld, nothing shows which one it needs. */
-function shapeOf({ sections }: EventDefinition, name: string): unknown {
-  return sections.find((section) => section.name === name)?.shape;
+/** Undefined if the bytes are not UTF-8. */
+function utf8Text(bytes: Uint8Array): string | undefined {
+  return isUtf8(bytes) ? textOf(bytes) : undefined;
 }
 
-/** Whether a record could have been written in this version, as far as its sections are included. */
-function conforms(
-  definition: EventDefinition,
-  { data, seals }: z.infer<typeof RecordSchema>,
-  sealed: unknown,
-  isIncluded: unknown,
-): boolean {
-  const { parseData, parseSealed, parsePartial } = definition;
-  const parse = isIncluded ? parsePartial : parseSealed;
-  return mayHave(definition, seals) && parse(sealed).success && parseData(data).success;
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }
 
-/** @param type that of the record: V8 compares a name that the program contains faster than one that was parsed */
-function eventOf(
-  record: z.infer<typeof RecordSchema>,
-  sealed: unknown,
-  events: Catalogue,
-  type = record.type,
-): LogEvent {
-  const { id, log, stream, revision, at, actor, version } = record;
-  const latest = events.upcast(type, version, { data: record.data, sealed });
-  return {
-    id,
-    log,
-    stream,
-    revision,
-    at,
-    actor,
-    type,
-    data: latest.data,
-    sections: latest.sealed,
-  } as LogEvent;
+function isCanonical(json: unknown, text: string): boolean {
+  return canonicalOr(json, () => undefined) === text;
+}
+
+/** The canonical form, or the result of `otherwise` if there is none, as for text with a lone surrogate. */
+function canonicalOr<T>(json: unknown, otherwise: () => T): string | T {
+  try {
+    return canonicalJson(json);
+  } catch {
+    return otherwise();
+  }
 }
 
 /** The seals of the included sections. Checks that no seal is missing; otherwise, the schema of the sections does. */
@@ -382,50 +394,46 @@ function checkSeals(
     );
 }
 
-function isCanonical(json: unknown, text: string): boolean {
-  return canonicalOr(json, () => undefined) === text;
+/** Whether a record could have been written in this version, as far as its sections are included. */
+function conforms(
+  definition: EventDefinition,
+  { data, seals }: z.infer<typeof RecordSchema>,
+  sealed: unknown,
+  isIncluded: unknown,
+): boolean {
+  const { parseData, parseSealed, parsePartial } = definition;
+  const parse = isIncluded ? parsePartial : parseSealed;
+  return mayHave(definition, seals) && parse(sealed).success && parseData(data).success;
 }
 
-/** The canonical form, or the result of `otherwise` if there is none, as for text with a lone surrogate. */
-function canonicalOr<T>(json: unknown, otherwise: () => T): string | T {
-  try {
-    return canonicalJson(json);
-  } catch {
-    return otherwise();
-  }
+/** Where versions differ in a section that is withheld, nothing shows which one it needs. */
+function shapeOf({ sections }: EventDefinition, name: string): unknown {
+  return sections.find((section) => section.name === name)?.shape;
 }
 
-function utf8(bytes: Uint8Array): string | undefined {
-  return isUtf8(bytes) ? textOf(bytes) : undefined;
+/** @param type that of the record: V8 compares a name that the program contains faster than one that was parsed */
+function eventOf(
+  record: z.infer<typeof RecordSchema>,
+  sealed: unknown,
+  events: Catalogue,
+  type = record.type,
+): LogEvent {
+  const { id, log, stream, revision, at, actor, version } = record;
+  const latest = events.upcast(type, version, { data: record.data, sealed });
+  return {
+    id,
+    log,
+    stream,
+    revision,
+    at,
+    actor,
+    type,
+    data: latest.data,
+    sections: latest.sealed,
+  } as LogEvent;
 }
 
-/** The text of a stored part. It is valid UTF-8 if `decodeRecord` has accepted the part. */
-export function textOf(bytes: Uint8Array): string {
-  if (bytes instanceof Buffer) return bytes.toString('utf8');
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8');
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
-/** Where a schema failed. Leaves out the values, which may be treatments or seeds. */
-function paths(error: z.ZodError): string {
-  return error.issues.map((issue) => issue.path.join('.') || 'contents').join(', ');
-}
-
-/** Events by their type. */
-
-/** With all of its sections. */
-export type EventOf<T extends LogEvent['type']> = Extract<LogEvent, { type: T }>;
-/** With the sections that are included. */
-export type PartialEventOf<T extends PartialEvent['type']> = Extract<PartialEvent, { type: T }>;
-/** An event of a study, with the sections that are included. */
-export type PartialStudyEvent = PartialEventOf<StudyFact['type']>;
+// What may leave the service.
 
 /**
  * Which sealed sections of a study are included in what leaves the service: a bundle or the feed. `full`: all sections, so
@@ -436,13 +444,13 @@ export type PartialStudyEvent = PartialEventOf<StudyFact['type']>;
 export const CONTENTS = ['full', 'open', 'blinded'] as const;
 export type Content = (typeof CONTENTS)[number];
 
-/** Canonical JSON for no sections. */
-export const NO_SECTIONS = Buffer.from('{}');
-
 /** Whether a section of a study is included in the content. */
-export function isIncluded(section: string, content: Content): boolean {
+export function isSectionIncluded(section: string, content: Content): boolean {
   return content === 'full' || (content === 'open' && section === 'allocation');
 }
+
+/** Canonical JSON for no sections. */
+export const NO_SECTIONS = Buffer.from('{}');
 
 /**
  * The sections of a study's record that are included in the content, as canonical JSON.

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { type Content, isIncluded } from '../../events/record.ts';
+import { type Content, isSectionIncluded } from '../../events/record.ts';
 import { isMoveEvent, type Projection } from '../../projections/runner.ts';
 import { freeTextProblem, namesIn } from '../base/text.ts';
 import { MerkleTree } from '../core/log/merkle-tree.ts';
@@ -100,7 +100,7 @@ export async function studyInBundle(file: string): Promise<SourcedStudy> {
     const tree = new MerkleTree();
     for await (const page of source.read(stream))
       for (const record of page) {
-        const decoded = decodePartial(record, (section) => isIncluded(section, content));
+        const decoded = decodePartial(record, (section) => isSectionIncluded(section, content));
         if ('mismatch' in decoded)
           throw new TestError(
             `record ${record.revision} of ${file} is not what it should be: ${decoded.mismatch.field} ${decoded.mismatch.why} (hint: urn verify --bundle)`,

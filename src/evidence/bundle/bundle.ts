@@ -12,7 +12,7 @@ import { ZipFile } from 'yazl';
 import {
   type Content,
   decodeRecord,
-  isIncluded,
+  isSectionIncluded,
   type LogEvent,
   type PartialEvent,
 } from '../../../events/record.ts';
@@ -273,7 +273,7 @@ draws cannot be replayed. The registered configuration names the treatments.`,
 
 /** A study's event without the sections that the content leaves out. */
 function includedIn(content: Content, event: LogEvent): PartialEvent {
-  const sections = Object.entries(event.sections).filter(([section]) => isIncluded(section, content));
+  const sections = Object.entries(event.sections).filter(([section]) => isSectionIncluded(section, content));
   return { ...event, sections: Object.fromEntries(sections) } as PartialEvent;
 }
 
