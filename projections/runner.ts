@@ -1,3 +1,10 @@
+/**
+ * Folds the log into projections. Everything that anyone reads is folded from the log alone.
+ *
+ * Rebuilding at start, following live, catching up with one stream after a conflict and accepting what this process has just
+ * written all use the same step: `#take`, which applies a stream's next event and ignores events that were applied before.
+ * `nextEvent` makes the checks of every fold, live or in retrospect; `Movement` says where a stream continues after a move.
+ */
 import { streamKind } from '../events/catalogue.ts';
 import type { StreamKind } from '../events/define.ts';
 import type { MoveFact } from '../events/log.ts';
@@ -12,139 +19,7 @@ import type {
   Subscription,
 } from '../src/store/event-store.ts';
 
-/**
- * Where a stream continues after moves of its log. Every fold of a stream must take this into account. Only `log` is closed
- * now, for all streams; versions up to 0.3.0 closed each.
- *
- *   open ── LogMoved ──> closed ── LogReopened | LogArrived ──> open
- *                        closed ── CopyAborted (only in `log`) ──> dead
- *
- * Nothing else may follow LogMoved, and nothing at all may follow CopyAborted.
- */
-
-export type Movement =
-  | {
-      readonly status: 'open';
-      /** Moves that began and ended in this stream. No move may begin twice. */
-      readonly ended: readonly string[];
-    }
-  | {
-      readonly status: 'closed';
-      readonly move: string;
-      /** Where the log continues, described for people. */
-      readonly to: string;
-      readonly ended: readonly string[];
-    }
-  | { readonly status: 'dead'; readonly move: string };
-
-export const NEVER_MOVED: Movement = { status: 'open', ended: [] };
-
-/** Why an event cannot be where it is. */
-export interface OutOfPlace {
-  readonly field: string;
-  readonly expected: string | undefined;
-  readonly found: string;
-  readonly why: string;
-}
-
-type MoveEvent = Extract<LogEvent, { type: MoveFact['type'] }>;
-
-export function isMoveEvent<E extends PartialEvent>(
-  event: E,
-): event is Extract<E, { type: MoveFact['type'] }> {
-  const { type } = event;
-  return type === 'LogMoved' || type === 'LogReopened' || type === 'LogArrived' || type === 'CopyAborted';
-}
-
-/** Why an event may not follow the events that led to `before`; undefined if it may. */
-export function outOfPlace(before: Movement, event: PartialEvent): OutOfPlace | undefined {
-  const { type } = event;
-  if (before.status === 'dead')
-    return outOf(
-      'type',
-      undefined,
-      type,
-      'nothing may follow CopyAborted: this copy of the log was given up',
-    );
-  if (!isMoveEvent(event)) {
-    if (before.status === 'open') return undefined;
-    const why = 'only these may follow LogMoved: the log continues in another store';
-    return outOf('type', 'LogReopened or LogArrived', type, why);
-  }
-  const { move } = event.data;
-  if (event.type !== 'LogMoved') {
-    if (before.status === 'open')
-      return outOf('type', undefined, type, 'LogMoved does not come directly before it');
-    if (before.move !== move)
-      return outOf('data.move', before.move, move, 'it is of another move than the LogMoved before it');
-    return undefined;
-  }
-  if (before.status === 'closed')
-    return outOf('type', 'LogReopened or LogArrived', type, 'a LogMoved has closed the stream already');
-  if (before.ended.includes(move))
-    return outOf('data.move', 'a new move', move, 'this move has ended in this stream before');
-  const kind = streamKind(event.stream);
-  if (event.revision === 0 && (kind === 'log' || kind === 'study')) {
-    const first = kind === 'log' ? 'LogCreated' : 'StudyRegistered';
-    return outOf('type', first, type, 'the stream does not begin with it');
-  }
-  return undefined;
-}
-
-/** The movement after an event that is allowed here. */
-export function movementAfter(before: Movement, event: PartialEvent): Movement {
-  if (before.status === 'dead' || !isMoveEvent(event)) return before;
-  return afterMove(before.ended, event as MoveEvent);
-}
-
-function afterMove(ended: readonly string[], { type, data }: MoveEvent): Movement {
-  switch (type) {
-    case 'LogMoved':
-      return { status: 'closed', move: data.move, to: data.to, ended };
-    case 'LogReopened':
-    case 'LogArrived':
-      return { status: 'open', ended: [...ended, data.move] };
-    case 'CopyAborted':
-      return { status: 'dead', move: data.move };
-  }
-}
-
-function outOf(field: string, expected: string | undefined, found: string, why: string): OutOfPlace {
-  return { field, expected, found, why };
-}
-
-/** Takes the next event of a stream, with the checks that every fold of the log makes, live or in retrospect. */
-
-/** How far a stream has been folded. */
-export interface StreamPosition {
-  /** Revision of the last event; -1 before the first. */
-  readonly revision: number;
-  readonly movement: Movement;
-}
-
-/**
- * Decodes the record that must come next in its stream.
- * @throws RecordError when records are missing before it, it belongs to another log, or the stream had moved to another
- *   store; and the errors of `decode`
- */
-export function nextEvent(
-  logId: string,
-  last: StreamPosition,
-  { stream, revision }: { readonly stream: string; readonly revision: number },
-  decode: () => LogEvent,
-): { readonly event: LogEvent; readonly movement: Movement } {
-  const where = `${stream}/${revision}`;
-  if (revision !== last.revision + 1)
-    throw new RecordError('misplaced', where, `follows revision ${last.revision}: records are missing`);
-  const event = decode();
-  if (event.log !== logId) throw new RecordError('misplaced', where, 'belongs to another log');
-  const wrong = outOfPlace(last.movement, event);
-  if (wrong) throw new RecordError('misplaced', where, `${wrong.found} has no place here: ${wrong.why}`);
-  return { event, movement: movementAfter(last.movement, event) };
-}
-
-/** A projection is a fold over the events of one stream. Everything that anyone reads is folded from the log alone. */
-
+/** A fold over the events of one stream. */
 export interface Projection<State> {
   readonly name: string;
   /** The kind of stream it folds. Each stream of that kind has its own state. */
@@ -175,27 +50,9 @@ export function shownIn<Shown>(readable: Readable<Shown>, state: unknown): Shown
   return 'of' in readable ? readable.select(state) : (state as Shown);
 }
 
-/**
- * Folds the log into the projections. Rebuilding at start, following live, catching up with one stream after a conflict
- * and accepting what this process has just written all use the same step: `#take`, which applies a stream's next event
- * and ignores events that were applied before.
- */
-
 // biome-ignore lint/suspicious/noExplicitAny: the runner holds states of many types and looks into none of them.
 type AnyReadable = Readable<any>;
 type AnyProjection = Projection<unknown>;
-
-interface Stream {
-  /** Revision of the last event applied, -1 before the first. */
-  revision: number;
-  /** `at` of that event. */
-  lastAt: string | undefined;
-  movement: Movement;
-  /** Of each projection of this kind of stream. */
-  readonly states: ReadonlyMap<AnyProjection, { state: unknown }>;
-  /** Why this stream is not folded any further. An event that cannot be understood is never skipped. */
-  halted: Error | undefined;
-}
 
 export interface RunnerHooks {
   /** A record was folded. `leaf` is the leaf of that record. */
@@ -211,12 +68,25 @@ export interface RunnerHooks {
   onRolledBack?(why: string): void;
 }
 
+/** What is folded of one stream. */
+interface FoldedStream {
+  /** Revision of the last event applied, -1 before the first. */
+  revision: number;
+  /** `at` of that event. */
+  lastAt: string | undefined;
+  movement: Movement;
+  /** Of each projection of this kind of stream. */
+  readonly states: ReadonlyMap<AnyProjection, { state: unknown }>;
+  /** Why this stream is not folded any further. An event that cannot be understood is never skipped. */
+  halted: Error | undefined;
+}
+
 export class Runner {
   readonly #store: EventStore;
   readonly #logId: string;
   readonly #projections: readonly AnyProjection[];
   readonly #hooks: RunnerHooks;
-  readonly #streams = new Map<string, Stream>();
+  readonly #streams = new Map<string, FoldedStream>();
   readonly #dangers = new Map<string, string>();
   readonly #watch: StreamWatch = {
     onBroken: (stream, error) =>
@@ -396,7 +266,7 @@ export class Runner {
     }
   }
 
-  #halt(name: string, stream: Stream, error: Error): void {
+  #halt(name: string, stream: FoldedStream, error: Error): void {
     if (stream.halted) return;
     stream.halted = error;
     this.#hooks.onHalted?.(name, error);
@@ -409,12 +279,12 @@ export class Runner {
     this.#hooks.onDanger?.(stream, danger);
   }
 
-  #newStream(name: string): Stream {
+  #newStream(name: string): FoldedStream {
     const kind = streamKind(name);
     const states = this.#projections
       .filter((projection) => projection.stream === kind)
       .map((projection) => [projection, { state: projection.initial() as unknown }] as const);
-    const stream: Stream = {
+    const stream: FoldedStream = {
       revision: -1,
       lastAt: undefined,
       movement: NEVER_MOVED,
@@ -423,5 +293,133 @@ export class Runner {
     };
     this.#streams.set(name, stream);
     return stream;
+  }
+}
+
+/** How far a stream has been folded. */
+export interface StreamPosition {
+  /** Revision of the last event; -1 before the first. */
+  readonly revision: number;
+  readonly movement: Movement;
+}
+
+/**
+ * Decodes the record that must come next in its stream.
+ * @throws RecordError when records are missing before it, it belongs to another log, or the stream had moved to another
+ *   store; and the errors of `decode`
+ */
+export function nextEvent(
+  logId: string,
+  last: StreamPosition,
+  { stream, revision }: { readonly stream: string; readonly revision: number },
+  decode: () => LogEvent,
+): { readonly event: LogEvent; readonly movement: Movement } {
+  const where = `${stream}/${revision}`;
+  if (revision !== last.revision + 1)
+    throw new RecordError('misplaced', where, `follows revision ${last.revision}: records are missing`);
+  const event = decode();
+  if (event.log !== logId) throw new RecordError('misplaced', where, 'belongs to another log');
+  const wrong = outOfPlace(last.movement, event);
+  if (wrong) throw new RecordError('misplaced', where, `${wrong.found} has no place here: ${wrong.why}`);
+  return { event, movement: movementAfter(last.movement, event) };
+}
+
+/**
+ * Where a stream continues after moves of its log. Every fold of a stream must take this into account. Only `log` is closed
+ * now, for all streams; versions up to 0.3.0 closed each.
+ *
+ *   open ── LogMoved ──> closed ── LogReopened | LogArrived ──> open
+ *                        closed ── CopyAborted (only in `log`) ──> dead
+ *
+ * Nothing else may follow LogMoved, and nothing at all may follow CopyAborted.
+ */
+export type Movement =
+  | {
+      readonly status: 'open';
+      /** Moves that began and ended in this stream. No move may begin twice. */
+      readonly ended: readonly string[];
+    }
+  | {
+      readonly status: 'closed';
+      readonly move: string;
+      /** Where the log continues, described for people. */
+      readonly to: string;
+      readonly ended: readonly string[];
+    }
+  | { readonly status: 'dead'; readonly move: string };
+
+export const NEVER_MOVED: Movement = { status: 'open', ended: [] };
+
+/** Why an event cannot be where it is. */
+interface OutOfPlace {
+  readonly field: string;
+  readonly expected: string | undefined;
+  readonly found: string;
+  readonly why: string;
+}
+
+/** Why an event may not follow the events that led to `before`; undefined if it may. */
+export function outOfPlace(before: Movement, event: PartialEvent): OutOfPlace | undefined {
+  const { type } = event;
+  if (before.status === 'dead')
+    return misplacedBy(
+      'type',
+      undefined,
+      type,
+      'nothing may follow CopyAborted: this copy of the log was given up',
+    );
+  if (!isMoveEvent(event)) {
+    if (before.status === 'open') return undefined;
+    const why = 'only these may follow LogMoved: the log continues in another store';
+    return misplacedBy('type', 'LogReopened or LogArrived', type, why);
+  }
+  const { move } = event.data;
+  if (event.type !== 'LogMoved') {
+    if (before.status === 'open')
+      return misplacedBy('type', undefined, type, 'LogMoved does not come directly before it');
+    if (before.move !== move)
+      return misplacedBy('data.move', before.move, move, 'it is of another move than the LogMoved before it');
+    return undefined;
+  }
+  if (before.status === 'closed')
+    return misplacedBy('type', 'LogReopened or LogArrived', type, 'a LogMoved has closed the stream already');
+  if (before.ended.includes(move))
+    return misplacedBy('data.move', 'a new move', move, 'this move has ended in this stream before');
+  const kind = streamKind(event.stream);
+  if (event.revision === 0 && (kind === 'log' || kind === 'study')) {
+    const first = kind === 'log' ? 'LogCreated' : 'StudyRegistered';
+    return misplacedBy('type', first, type, 'the stream does not begin with it');
+  }
+  return undefined;
+}
+
+export function isMoveEvent<E extends PartialEvent>(
+  event: E,
+): event is Extract<E, { type: MoveFact['type'] }> {
+  const { type } = event;
+  return type === 'LogMoved' || type === 'LogReopened' || type === 'LogArrived' || type === 'CopyAborted';
+}
+
+function misplacedBy(field: string, expected: string | undefined, found: string, why: string): OutOfPlace {
+  return { field, expected, found, why };
+}
+
+/** The movement after an event that is allowed here. */
+export function movementAfter(before: Movement, event: PartialEvent): Movement {
+  if (before.status === 'dead' || !isMoveEvent(event)) return before;
+  return afterMove(before.ended, event as MoveEvent);
+}
+
+type MoveEvent = Extract<LogEvent, { type: MoveFact['type'] }>;
+
+function afterMove(ended: readonly string[], { type, data }: MoveEvent): Movement {
+  switch (type) {
+    case 'LogMoved':
+      return { status: 'closed', move: data.move, to: data.to, ended };
+    case 'LogReopened':
+    case 'LogArrived':
+      return { status: 'open', ended: [...ended, data.move] };
+    case 'CopyAborted':
+      return { status: 'dead', move: data.move };
   }
 }
