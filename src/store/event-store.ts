@@ -1,6 +1,8 @@
+/**
+ * The port to the append-only log, and what all adapters share. Its comments are the contract; test/support/store-contract.ts
+ * proves it.
+ */
 import type { RecordBytes } from '../../events/record.ts';
-
-/** The port to the append-only log. Its comments are the contract; test/support/store-contract.ts proves it. */
 
 /** The place of a record among all records of the store. Opaque: it has a meaning only in its own store. */
 export type Position = string;
@@ -74,14 +76,6 @@ export interface EventStore {
   close(): Promise<void>;
 }
 
-/** What others with access to the store can do to single streams. */
-export interface StreamWatch {
-  /** Records of the stream are gone, or it was deleted for good: no more of it is delivered. The others go on. */
-  onBroken(stream: string, error: BrokenStream): void;
-  /** The store has been told to remove records of the stream: why, and how to undo that. Undefined: not, or no longer. */
-  onDanger(stream: string, danger: string | undefined): void;
-}
-
 export interface Subscriber extends Partial<StreamWatch> {
   onRecords(records: readonly StoredRecord[]): void;
   /** All that is in the log now has been delivered. Called at least once a second while that is so. */
@@ -94,12 +88,17 @@ export interface Subscriber extends Partial<StreamWatch> {
   onRolledBack?(why: string): void;
 }
 
+/** What others with access to the store can do to single streams. */
+export interface StreamWatch {
+  /** Records of the stream are gone, or it was deleted for good: no more of it is delivered. The others go on. */
+  onBroken(stream: string, error: BrokenStream): void;
+  /** The store has been told to remove records of the stream: why, and how to undo that. Undefined: not, or no longer. */
+  onDanger(stream: string, danger: string | undefined): void;
+}
+
 export interface Subscription {
   close(): void;
 }
-
-/** Most records in a page of a read: while a page is folded no request is answered, and all of it stays in memory. */
-export const PAGE_RECORDS = 250;
 
 export const STORE_FAILURES = [
   'full', // no space left on the device, or none but for what is urgent
@@ -130,6 +129,9 @@ export function isForWantOfRoom(error: unknown): boolean {
   if (error instanceof StoreError) return error.failure === 'full';
   return error instanceof Error && isForWantOfRoom(error.cause);
 }
+
+/** Most records in a page of a read: while a page is folded no request is answered, and all of it stays in memory. */
+export const PAGE_RECORDS = 250;
 
 /** Records in pages that are not too long to be folded in one turn. */
 export function* pages(records: readonly StoredRecord[]): Iterable<readonly StoredRecord[]> {

@@ -1,3 +1,10 @@
+/**
+ * The line to the leader: held, doubted, renewed.
+ *
+ * A call that gets no answer for a while, or times out, puts the line in doubt: the node is asked for a sign of life over
+ * the same line, and the other nodes who leads. A line that is silent, or goes to a node that no longer leads, is dropped
+ * with all its calls, and the leader is looked for again. A node that is only slow keeps its line.
+ */
 import gossipService from '@eventstore/db-client/generated/gossip_grpc_pb.js';
 import streamsService from '@eventstore/db-client/generated/streams_grpc_pb.js';
 import { Channel, type ChannelCredentials, credentials, Metadata } from '@grpc/grpc-js';
@@ -5,63 +12,6 @@ import { type EventStoreDbAddress, type Host, readFiles } from './address.ts';
 import { Discovery, isSame, type Member } from './discovery.ts';
 import { CallError, withTimeout } from './errors.ts';
 import { EMPTY, membersIn } from './wire.ts';
-
-/** A connection to one node, and the calls on it. */
-
-/** A call in progress. */
-export interface OpenCall {
-  /** It goes on until somebody ends it. */
-  readonly isEndless: boolean;
-  /** Cancels the call; its caller gets the error. */
-  abort(error: CallError): void;
-}
-
-export class Line {
-  readonly host: Host;
-  readonly streams: InstanceType<typeof streamsService.StreamsClient>;
-  readonly #gossip: InstanceType<typeof gossipService.GossipClient>;
-  readonly #channel: Channel;
-  readonly #calls = new Set<OpenCall>();
-  isDoubted = false;
-
-  constructor(host: Host, security: ChannelCredentials, options: Record<string, number>) {
-    const uri = `${host.address}:${host.port}`;
-    this.host = host;
-    this.#channel = new Channel(uri, security, options);
-    const over = { channelOverride: this.#channel };
-    this.streams = new streamsService.StreamsClient(uri, security, over);
-    this.#gossip = new gossipService.GossipClient(uri, security, over);
-  }
-
-  /** @returns a function to call when the call has ended */
-  track(call: OpenCall): () => void {
-    this.#calls.add(call);
-    return () => this.#calls.delete(call);
-  }
-
-  /** What the node knows of its cluster. @throws an error of gRPC if it does not answer in time */
-  ask(metadata: Metadata, timeoutMs: number): Promise<readonly Member[]> {
-    return new Promise((resolve, reject) => {
-      this.#gossip.read(EMPTY, metadata, { deadline: Date.now() + timeoutMs }, (error, info) =>
-        error ? reject(error) : resolve(membersIn(info)),
-      );
-    });
-  }
-
-  /** Takes no more calls. @param which calls in progress are aborted */
-  close(error: CallError, which: (call: OpenCall) => boolean = () => true): void {
-    for (const call of [...this.#calls].filter(which)) call.abort(error);
-    this.#channel.close();
-  }
-}
-
-/**
- * The line to the leader.
- *
- * A call that gets no answer for a while, or times out, puts the line in doubt: the node is asked for a sign of life over
- * the same line, and the other nodes who leads. A line that is silent, or goes to a node that no longer leads, is dropped
- * with all its calls, and the leader is looked for again. A node that is only slow keeps its line.
- */
 
 /** Times in ms. */
 export interface ConnectionTimes {
@@ -76,7 +26,7 @@ const MAX_MESSAGE_BYTES = 17 * 1024 * 1024;
 const KEEP_ALIVE_MS = 10_000;
 
 /** Failures after which another node may be the right one. */
-const LEAVES: readonly CallError['kind'][] = ['not-connected', 'not-leader', 'not-ready', 'broken'];
+const LEAVE_AFTER: readonly CallError['kind'][] = ['not-connected', 'not-leader', 'not-ready', 'broken'];
 
 export class Connection {
   readonly #address: EventStoreDbAddress;
@@ -145,7 +95,7 @@ export class Connection {
   /** A call on this line failed. */
   failed(line: Line, error: CallError): void {
     if (error.kind === 'timeout') this.#doubt(line);
-    if (LEAVES.includes(error.kind)) this.#leave(line, error);
+    if (LEAVE_AFTER.includes(error.kind)) this.#leave(line, error);
   }
 
   /** There was no answer on this line for a while. A node that is alone may take the whole time of a call. */
@@ -232,5 +182,53 @@ export class Connection {
     } finally {
       line.close(new CallError('lost', 'it was asked'));
     }
+  }
+}
+
+/** A call in progress. */
+interface OpenCall {
+  /** It goes on until somebody ends it. */
+  readonly isEndless: boolean;
+  /** Cancels the call; its caller gets the error. */
+  abort(error: CallError): void;
+}
+
+/** A connection to one node, and the calls on it. */
+export class Line {
+  readonly host: Host;
+  readonly streams: InstanceType<typeof streamsService.StreamsClient>;
+  readonly #gossip: InstanceType<typeof gossipService.GossipClient>;
+  readonly #channel: Channel;
+  readonly #calls = new Set<OpenCall>();
+  isDoubted = false;
+
+  constructor(host: Host, security: ChannelCredentials, options: Record<string, number>) {
+    const uri = `${host.address}:${host.port}`;
+    this.host = host;
+    this.#channel = new Channel(uri, security, options);
+    const over = { channelOverride: this.#channel };
+    this.streams = new streamsService.StreamsClient(uri, security, over);
+    this.#gossip = new gossipService.GossipClient(uri, security, over);
+  }
+
+  /** @returns a function to call when the call has ended */
+  track(call: OpenCall): () => void {
+    this.#calls.add(call);
+    return () => this.#calls.delete(call);
+  }
+
+  /** What the node knows of its cluster. @throws an error of gRPC if it does not answer in time */
+  ask(metadata: Metadata, timeoutMs: number): Promise<readonly Member[]> {
+    return new Promise((resolve, reject) => {
+      this.#gossip.read(EMPTY, metadata, { deadline: Date.now() + timeoutMs }, (error, info) =>
+        error ? reject(error) : resolve(membersIn(info)),
+      );
+    });
+  }
+
+  /** Takes no more calls. @param which calls in progress are aborted */
+  close(error: CallError, which: (call: OpenCall) => boolean = () => true): void {
+    for (const call of [...this.#calls].filter(which)) call.abort(error);
+    this.#channel.close();
   }
 }

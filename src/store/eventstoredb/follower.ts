@@ -1,3 +1,18 @@
+/**
+ * Follows EventStoreDB live:
+ *
+ *   1. read what is there, to the end;
+ *   2. subscribe from there, and hand over what arrives;
+ *   3. check twice a second whether something is there that did not arrive. A subscription can end with an error, end
+ *      without one, or stay open and silent. What it misses is read, and everything starts over at 1.
+ *
+ * Nothing is delivered twice or out of order, because only what comes after the last position is handed over, and the
+ * revisions of each stream must follow one another.
+ *
+ * A log that ends before what was read from it is not believed at once: a new leader of a cluster serves reads for a
+ * moment before it knows everything. The store counts as unavailable until this has lasted (`Suspicion`) and the leader
+ * confirms it on a new line.
+ */
 import { setTimeout as delay } from 'node:timers/promises';
 import {
   PAGE_RECORDS,
@@ -11,56 +26,6 @@ import { type CallError, readFailure } from './errors.ts';
 import { ChangedLog, type Intake, type LogReader } from './reader.ts';
 import { isAfter, type LogPosition, placeOf, type ReadEvent, type ServerMessage } from './wire.ts';
 
-/** Decides when to believe that a log has changed: while a cluster elects its leader, it can look so for a moment. */
-
-/** How often the log must have been found changed: a process that slept in between has not seen that it lasted. */
-const LEAST_READINGS = 4;
-
-export class Suspicion {
-  readonly #settleMs: number;
-  #seen: { readonly since: number; readings: number } | undefined;
-
-  /** @param settleMs how long it must last */
-  constructor(settleMs: number) {
-    this.#settleMs = settleMs;
-  }
-
-  /** Call it whenever a reading finds the log changed. @returns whether this has lasted */
-  hasLasted(): boolean {
-    this.#seen ??= { since: performance.now(), readings: 0 };
-    this.#seen.readings++;
-    const { since, readings } = this.#seen;
-    return performance.now() - since >= this.#settleMs && readings >= LEAST_READINGS;
-  }
-
-  /** The log was unchanged, or could not be read. */
-  drop(): void {
-    this.#seen = undefined;
-  }
-}
-
-/** The error for a change that is not believed yet. */
-function notYet({ why }: ChangedLog): StoreError {
-  const hint = 'hint: while a cluster elects its leader, this passes; the log is read again';
-  return new StoreError('unavailable', 'not-written', `${why}, or does not know all of it yet (${hint})`);
-}
-
-/**
- * Follows EventStoreDB live:
- *
- *   1. read what is there, to the end;
- *   2. subscribe from there, and hand over what arrives;
- *   3. check twice a second whether something is there that did not arrive. A subscription can end with an error, end
- *      without one, or stay open and silent. What it misses is read, and everything starts over at 1.
- *
- * Nothing is delivered twice or out of order, because only what comes after the last position is handed over, and the
- * revisions of each stream must follow one another.
- *
- * A log that ends before what was read from it is not believed at once: a new leader of a cluster serves reads for a
- * moment before it knows everything. The store counts as unavailable until this has lasted and the leader confirms it on
- * a new line.
- */
-
 /** Times in ms. */
 export interface FollowerTimes {
   /** How often to check whether anything was missed. */
@@ -73,7 +38,7 @@ export interface FollowerTimes {
   readonly settleMs: number;
 }
 
-export interface FollowerParts {
+interface FollowerParts {
   readonly client: LogClient;
   readonly reader: LogReader;
   readonly prefix: string;
@@ -138,7 +103,7 @@ export class Follower implements Subscription {
         if (this.#isClosed) return;
         if (!(error instanceof ChangedLog)) this.#suspicion.drop();
         else if (await this.#isConfirmed(error)) return;
-        this.#subscriber.onError(error instanceof ChangedLog ? notYet(error) : error);
+        this.#subscriber.onError(error instanceof ChangedLog ? notBelievedYet(error) : error);
         await this.#pause(pauseMs);
         pauseMs = Math.min(2 * pauseMs, longestPauseMs);
       }
@@ -300,4 +265,37 @@ export class Follower implements Subscription {
   #pause(ms: number): Promise<void> {
     return delay(ms, undefined, { ref: false, signal: this.#closed.signal }).catch(() => undefined);
   }
+}
+
+/** How often the log must have been found changed: a process that slept in between has not seen that it lasted. */
+const LEAST_READINGS = 4;
+
+/** Decides when to believe that a log has changed: while a cluster elects its leader, it can look so for a moment. */
+class Suspicion {
+  readonly #settleMs: number;
+  #seen: { readonly since: number; readings: number } | undefined;
+
+  /** @param settleMs how long it must last */
+  constructor(settleMs: number) {
+    this.#settleMs = settleMs;
+  }
+
+  /** Call it whenever a reading finds the log changed. @returns whether this has lasted */
+  hasLasted(): boolean {
+    this.#seen ??= { since: performance.now(), readings: 0 };
+    this.#seen.readings++;
+    const { since, readings } = this.#seen;
+    return performance.now() - since >= this.#settleMs && readings >= LEAST_READINGS;
+  }
+
+  /** The log was unchanged, or could not be read. */
+  drop(): void {
+    this.#seen = undefined;
+  }
+}
+
+/** The error for a change that is not believed yet. */
+function notBelievedYet({ why }: ChangedLog): StoreError {
+  const hint = 'hint: while a cluster elects its leader, this passes; the log is read again';
+  return new StoreError('unavailable', 'not-written', `${why}, or does not know all of it yet (${hint})`);
 }

@@ -1,3 +1,13 @@
+/**
+ * EventStoreDB as the log: one server or a cluster, any number of processes on any number of machines.
+ *
+ * A stream is stored as `<prefix>.<stream>`. A prefix contains no dot, so with the dot none is the beginning of another, and
+ * deployments that share a cluster never see each other's records. wire.ts describes a record as an event, and
+ * docs/adr/0009-eventstoredb-client.md gives the reasons for this client.
+ *
+ * Every call has its own time-out, every append an exact expected revision, and every call that decides anything requires
+ * the leader of the cluster.
+ */
 import type { RecordBytes } from '../../../events/record.ts';
 import {
   type AppendResult,
@@ -18,104 +28,10 @@ import { Follower, type FollowerTimes } from './follower.ts';
 import { LogReader } from './reader.ts';
 import { fromPosition, type LogEventData, toEvent } from './wire.ts';
 
-/** Appends to EventStoreDB. The writer of a stream awaits each append, so two never overtake each other. */
-
-interface Append {
-  readonly stream: string;
-  readonly expectedRevision: number;
-  readonly records: readonly RecordBytes[];
-}
-
-export interface AppenderParts {
-  readonly client: LogClient;
-  readonly reader: LogReader;
-  readonly prefix: string;
-  readonly server: string;
-  readonly timeoutMs: number;
-}
-
-export class Appender {
-  readonly #parts: AppenderParts;
-  readonly #open = new Set<Promise<unknown>>();
-
-  constructor(parts: AppenderParts) {
-    this.#parts = parts;
-  }
-
-  append(stream: string, expectedRevision: number, records: readonly RecordBytes[]): Promise<AppendResult> {
-    // Copies: the caller may change its bytes while the server is asked.
-    const copies = records.map(({ record, sealed, leaf }) => ({
-      record: Uint8Array.from(record),
-      sealed: Uint8Array.from(sealed),
-      leaf: Uint8Array.from(leaf),
-    }));
-    const events = copies.map((bytes, i) => toEvent(stream, expectedRevision + 1 + i, bytes));
-    const sent = this.#send({ stream, expectedRevision, records: copies }, events);
-    const ended = sent.catch(() => undefined).finally(() => this.#open.delete(ended));
-    this.#open.add(ended);
-    return sent;
-  }
-
-  /** Resolves when nothing is in progress. Each append has its time-outs. */
-  async drain(): Promise<void> {
-    await Promise.all(this.#open);
-  }
-
-  async #send(append: Append, events: readonly LogEventData[]): Promise<AppendResult> {
-    const { client, prefix, server, timeoutMs } = this.#parts;
-    const { stream, expectedRevision } = append;
-    if (events.length === 0) return { type: 'written' };
-    const last = expectedRevision + events.length;
-    try {
-      const revision = await appendUntilAccepted(timeoutMs, (leftMs) =>
-        client.append(prefix + stream, expectedRevision, events, leftMs),
-      );
-      if (revision === last || (await this.#isStored(append))) return { type: 'written' };
-      // EventStoreDB treats a deleted stream as one that does not exist, and continues its numbers.
-      throw new StoreError(
-        'corrupt',
-        'unclear',
-        `EventStoreDB at ${server} wrote records of ${stream} up to revision ${revision} instead of ${last} (hint: the stream was deleted before; restore a backup; ${RIGHTS})`,
-      );
-    } catch (error) {
-      if (!(error instanceof CallError) || error.kind !== 'wrong-revision')
-        throw appendFailure(error, server);
-      return { type: (await this.#isStored(append)) ? 'written' : 'conflict' };
-    }
-  }
-
-  /**
-   * Whether exactly these bytes are stored there. The server compares ids and not bytes, and its answer may concern an
-   * append whose outcome nobody knows. So the records are looked up, the first one before the others.
-   */
-  async #isStored({ stream, expectedRevision, records }: Append): Promise<boolean> {
-    const { reader } = this.#parts;
-    try {
-      const [first] = await reader.some(stream, expectedRevision + 1, 1);
-      if (!first || !sameRecords([first], records.slice(0, 1))) return false;
-      return sameRecords(await reader.some(stream, expectedRevision + 1, records.length), records);
-    } catch (error) {
-      const { failure, message } = error as StoreError;
-      throw new StoreError(failure, 'unclear', `${message}, after an append`, error);
-    }
-  }
-}
-
-/**
- * EventStoreDB as the log: one server or a cluster, any number of processes on any number of machines.
- *
- * A stream is stored as `<prefix>.<stream>`. A prefix contains no dot, so with the dot none is the beginning of another, and
- * deployments that share a cluster never see each other's records. event.ts describes a record as an event, and
- * docs/adr/0009-eventstoredb-client.md gives the reasons for this client.
- *
- * Every call has its own time-out, every append an exact expected revision, and every call that decides anything requires
- * the leader of the cluster.
- */
-
 /** The default prefix of streams. */
 const DEFAULT_PREFIX = 'urn';
 
-const PREFIX = /^[A-Za-z0-9_-]{1,100}$/;
+const PREFIX_FORM = /^[A-Za-z0-9_-]{1,100}$/;
 
 /** Times in ms. */
 export interface EventStoreDbLimits extends FollowerTimes, ConnectionTimes {
@@ -158,7 +74,7 @@ export class EventStoreDbStore implements EventStore {
     streamPrefix: string = DEFAULT_PREFIX,
     limits: Partial<EventStoreDbLimits> = {},
   ) {
-    if (!PREFIX.test(streamPrefix))
+    if (!PREFIX_FORM.test(streamPrefix))
       throw new StoreError(
         'foreign',
         'not-written',
@@ -228,5 +144,87 @@ export class EventStoreDbStore implements EventStore {
     for (const follower of this.#followers) follower.close();
     await this.#appender.drain();
     this.#client.close();
+  }
+}
+
+interface AppenderParts {
+  readonly client: LogClient;
+  readonly reader: LogReader;
+  readonly prefix: string;
+  readonly server: string;
+  readonly timeoutMs: number;
+}
+
+interface PendingAppend {
+  readonly stream: string;
+  readonly expectedRevision: number;
+  readonly records: readonly RecordBytes[];
+}
+
+/** Appends to EventStoreDB. The writer of a stream awaits each append, so two never overtake each other. */
+class Appender {
+  readonly #parts: AppenderParts;
+  readonly #open = new Set<Promise<unknown>>();
+
+  constructor(parts: AppenderParts) {
+    this.#parts = parts;
+  }
+
+  append(stream: string, expectedRevision: number, records: readonly RecordBytes[]): Promise<AppendResult> {
+    // Copies: the caller may change its bytes while the server is asked.
+    const copies = records.map(({ record, sealed, leaf }) => ({
+      record: Uint8Array.from(record),
+      sealed: Uint8Array.from(sealed),
+      leaf: Uint8Array.from(leaf),
+    }));
+    const events = copies.map((bytes, i) => toEvent(stream, expectedRevision + 1 + i, bytes));
+    const sent = this.#send({ stream, expectedRevision, records: copies }, events);
+    const ended = sent.catch(() => undefined).finally(() => this.#open.delete(ended));
+    this.#open.add(ended);
+    return sent;
+  }
+
+  /** Resolves when nothing is in progress. Each append has its time-outs. */
+  async drain(): Promise<void> {
+    await Promise.all(this.#open);
+  }
+
+  async #send(append: PendingAppend, events: readonly LogEventData[]): Promise<AppendResult> {
+    const { client, prefix, server, timeoutMs } = this.#parts;
+    const { stream, expectedRevision } = append;
+    if (events.length === 0) return { type: 'written' };
+    const last = expectedRevision + events.length;
+    try {
+      const revision = await appendUntilAccepted(timeoutMs, (leftMs) =>
+        client.append(prefix + stream, expectedRevision, events, leftMs),
+      );
+      if (revision === last || (await this.#isStored(append))) return { type: 'written' };
+      // EventStoreDB treats a deleted stream as one that does not exist, and continues its numbers.
+      throw new StoreError(
+        'corrupt',
+        'unclear',
+        `EventStoreDB at ${server} wrote records of ${stream} up to revision ${revision} instead of ${last} (hint: the stream was deleted before; restore a backup; ${RIGHTS})`,
+      );
+    } catch (error) {
+      if (!(error instanceof CallError) || error.kind !== 'wrong-revision')
+        throw appendFailure(error, server);
+      return { type: (await this.#isStored(append)) ? 'written' : 'conflict' };
+    }
+  }
+
+  /**
+   * Whether exactly these bytes are stored there. The server compares ids and not bytes, and its answer may concern an
+   * append whose outcome nobody knows. So the records are looked up, the first one before the others.
+   */
+  async #isStored({ stream, expectedRevision, records }: PendingAppend): Promise<boolean> {
+    const { reader } = this.#parts;
+    try {
+      const [first] = await reader.some(stream, expectedRevision + 1, 1);
+      if (!first || !sameRecords([first], records.slice(0, 1))) return false;
+      return sameRecords(await reader.some(stream, expectedRevision + 1, records.length), records);
+    } catch (error) {
+      const { failure, message } = error as StoreError;
+      throw new StoreError(failure, 'unclear', `${message}, after an append`, error);
+    }
   }
 }

@@ -1,3 +1,9 @@
+/**
+ * The embedded default store: one SQLite file, used by any number of processes on one machine.
+ *
+ * Appends run on a thread of their own (append-thread.ts). While one transaction is being flushed, new appends are
+ * collected for the next. Reads use a second connection, on this thread. `Follower` follows the table live.
+ */
 import { mkdirSync, type Stats, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { Worker } from 'node:worker_threads';
@@ -26,103 +32,6 @@ import {
   type RawRow,
   recordBytes,
 } from './schema.ts';
-
-/** Follows a table live. */
-
-/** How often a subscription looks for records of other processes, in ms. */
-const POLL_MS = 100;
-
-/** What a follower needs from the database. */
-export interface FollowedTable {
-  readAfter(position: number): StoredRecord[];
-  /** Why the table is no longer the one that this record was read from, without a final full stop; undefined if it is. */
-  loss(last: ReadLast | undefined): string | undefined;
-}
-
-/** The last record that was read. */
-export type ReadLast = Pick<StoredRecord, 'leaf'> & { readonly position: number };
-
-/** Follows the table from a position. `hear` hands over this process's records; polling finds all others. */
-export class Follower {
-  #position: number;
-  #last: ReadLast | undefined;
-  readonly #subscriber: Subscriber;
-  readonly #table: FollowedTable;
-  readonly #timer: NodeJS.Timeout;
-  readonly #heard: { first: number; records: readonly StoredRecord[] }[] = [];
-  #closed = false;
-
-  constructor(position: number, subscriber: Subscriber, table: FollowedTable) {
-    this.#position = position;
-    this.#subscriber = subscriber;
-    this.#table = table;
-    const [last] = position > 0 ? table.readAfter(position - 1) : [];
-    if (last) this.#last = { position, leaf: last.leaf };
-    this.#timer = setInterval(() => this.#poll(), POLL_MS).unref();
-  }
-
-  /**
-   * Takes records that this process has just written. They are delivered one turn of the event loop later: by then, the
-   * writer has folded them without having to decode them. After a gap (another process wrote in between), the table is
-   * read instead.
-   */
-  hear(first: number, records: readonly StoredRecord[]): void {
-    this.#heard.push({ first, records });
-    if (this.#heard.length === 1) setImmediate(() => this.#deliverHeard());
-  }
-
-  close(): void {
-    this.#closed = true;
-    clearInterval(this.#timer);
-  }
-
-  #deliverHeard(): void {
-    for (const { first, records } of this.#heard.splice(0)) {
-      if (first !== this.#position + 1) {
-        this.#poll();
-      } else if (!this.#closed) {
-        this.#deliver(first + records.length - 1, records);
-      }
-    }
-  }
-
-  #deliver(position: number, records: readonly StoredRecord[]): void {
-    this.#position = position;
-    const last = records.at(-1);
-    if (last) this.#last = { position, leaf: last.leaf };
-    this.#subscriber.onRecords(records);
-  }
-
-  #poll(): void {
-    if (this.#closed) return;
-    try {
-      const why = this.#table.loss(this.#last);
-      if (why !== undefined) {
-        this.close();
-        this.#subscriber.onRolledBack?.(why);
-        return;
-      }
-      // The subscriber may close the subscription while it receives records.
-      for (let more = true; more && !this.#closed; ) {
-        const records = this.#table.readAfter(this.#position);
-        const last = records.at(-1);
-        if (last) this.#deliver(Number(last.position), records);
-        more = records.length === PAGE_RECORDS;
-      }
-      if (!this.#closed) this.#subscriber.onCaughtUp();
-    } catch (error) {
-      if (!(error instanceof StoreError)) throw error;
-      this.#subscriber.onError(error);
-    }
-  }
-}
-
-/**
- * The embedded default store: one SQLite file, used by any number of processes on one machine.
- *
- * Appends run on a thread of their own (append-thread.ts). While one transaction is being flushed, new appends are
- * collected for the next. Reads use a second connection, on this thread.
- */
 
 /** Delay between the loss of the writing thread and the start of a new one, in ms. */
 const RESTART_MS = 500;
@@ -401,6 +310,94 @@ export class SqliteStore implements EventStore {
       yield page;
       if (page.length < PAGE_RECORDS) return;
       at = Number(next(last));
+    }
+  }
+}
+
+/** How often a subscription looks for records of other processes, in ms. */
+const POLL_MS = 100;
+
+/** What a follower needs from the database. */
+interface FollowedTable {
+  readAfter(position: number): StoredRecord[];
+  /** Why the table is no longer the one that this record was read from, without a final full stop; undefined if it is. */
+  loss(last: ReadLast | undefined): string | undefined;
+}
+
+/** The last record that was read. */
+type ReadLast = Pick<StoredRecord, 'leaf'> & { readonly position: number };
+
+/** Follows the table from a position. `hear` hands over this process's records; polling finds all others. */
+class Follower {
+  #position: number;
+  #last: ReadLast | undefined;
+  readonly #subscriber: Subscriber;
+  readonly #table: FollowedTable;
+  readonly #timer: NodeJS.Timeout;
+  readonly #heard: { first: number; records: readonly StoredRecord[] }[] = [];
+  #closed = false;
+
+  constructor(position: number, subscriber: Subscriber, table: FollowedTable) {
+    this.#position = position;
+    this.#subscriber = subscriber;
+    this.#table = table;
+    const [last] = position > 0 ? table.readAfter(position - 1) : [];
+    if (last) this.#last = { position, leaf: last.leaf };
+    this.#timer = setInterval(() => this.#poll(), POLL_MS).unref();
+  }
+
+  /**
+   * Takes records that this process has just written. They are delivered one turn of the event loop later: by then, the
+   * writer has folded them without having to decode them. After a gap (another process wrote in between), the table is
+   * read instead.
+   */
+  hear(first: number, records: readonly StoredRecord[]): void {
+    this.#heard.push({ first, records });
+    if (this.#heard.length === 1) setImmediate(() => this.#deliverHeard());
+  }
+
+  close(): void {
+    this.#closed = true;
+    clearInterval(this.#timer);
+  }
+
+  #deliverHeard(): void {
+    for (const { first, records } of this.#heard.splice(0)) {
+      if (first !== this.#position + 1) {
+        this.#poll();
+      } else if (!this.#closed) {
+        this.#deliver(first + records.length - 1, records);
+      }
+    }
+  }
+
+  #deliver(position: number, records: readonly StoredRecord[]): void {
+    this.#position = position;
+    const last = records.at(-1);
+    if (last) this.#last = { position, leaf: last.leaf };
+    this.#subscriber.onRecords(records);
+  }
+
+  #poll(): void {
+    if (this.#closed) return;
+    try {
+      const why = this.#table.loss(this.#last);
+      if (why !== undefined) {
+        this.close();
+        this.#subscriber.onRolledBack?.(why);
+        return;
+      }
+      // The subscriber may close the subscription while it receives records.
+      for (let more = true; more && !this.#closed; ) {
+        const records = this.#table.readAfter(this.#position);
+        const last = records.at(-1);
+        if (last) this.#deliver(Number(last.position), records);
+        more = records.length === PAGE_RECORDS;
+      }
+      if (!this.#closed) this.#subscriber.onCaughtUp();
+    } catch (error) {
+      if (!(error instanceof StoreError)) throw error;
+      this.#subscriber.onError(error);
     }
   }
 }
