@@ -6,7 +6,7 @@ import {
   appendedRevision,
   appendRequests,
   type BoundedReading,
-  enough,
+  enoughEvents,
   type Listener,
   type LogEventData,
   type LogPosition,
@@ -71,7 +71,7 @@ export class LogClient {
   /** Reads to the end of what was asked for. @throws CallError */
   read(reading: BoundedReading, timeoutMs: number): Promise<Answer> {
     const messages: ServerMessage[] = [];
-    let missing = enough(reading);
+    let missing = enoughEvents(reading);
     const whole = { messages, isWhole: true };
     return this.#call(timeoutMs, (line, deadline, ending: Ending<Answer>) => {
       const call = line.streams.read(readRequest(reading), this.#connection.metadata(), { deadline });

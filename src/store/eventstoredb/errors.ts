@@ -1,77 +1,11 @@
+/**
+ * What failures of EventStoreDB mean: which calls to repeat, what is certain, and what the operator should do. And what is
+ * said of records that the server has removed from streams, or will remove.
+ */
 import { setTimeout as delay } from 'node:timers/promises';
 import { status } from '@grpc/grpc-js';
 import { BrokenStream, StoreError, type StoreFailure } from '../event-store.ts';
 import type { Host } from './address.ts';
-
-/** Records that the server has removed from streams, or will remove. */
-
-/** Where the documents say how to prevent it. */
-export const RIGHTS = 'see "A user that cannot delete" in docs/instances.md';
-
-/** Metadata that makes the server truncate a stream for every reader, and remove the records at the next scavenge. */
-const CUTTING = ['$maxCount', '$maxAge', '$tb'] as const;
-
-const SHOWN = 40;
-
-/** From here on a `$tb` is not a revision: the stream was deleted, and can be restored. */
-const SOFT_DELETED = Number.MAX_SAFE_INTEGER;
-
-/**
- * Why records of a stream will be removed, and how to keep them; undefined if nothing removes them.
- * @param stream its name in the server, with the prefix
- * @param metadata the last event of its metadata stream
- */
-export function dangerIn(stream: string, metadata: Uint8Array): string | undefined {
-  const set = parsed(metadata);
-  const cutting = CUTTING.filter((name) => set[name] !== undefined && set[name] !== null && set[name] !== 0);
-  if (cutting.length === 0) return undefined;
-  const isDeleted = Number(set['$tb']) >= SOFT_DELETED;
-  const why = isDeleted
-    ? 'was deleted in EventStoreDB, but can still be restored'
-    : `has ${cutting.map((name) => `${name} ${valueText(set[name])}`).join(' and ')} in its metadata`;
-  return `the stream ${stream} ${why}: the next scavenge removes its records for good (hint: let nobody scavenge, and run as administrator of EventStoreDB: ${commandFor(stream)}; ${RIGHTS})`;
-}
-
-/** The server ignores values that are not numbers. They are cut here, so that nobody can fill the output with them. */
-function valueText(value: unknown): string {
-  return typeof value === 'number' ? String(value) : JSON.stringify(value).slice(0, SHOWN);
-}
-
-/** The command that undoes it. */
-function commandFor(stream: string): string {
-  return `node deploy/eventstoredb.mjs keep ${stream}`;
-}
-
-/** Records are missing. @param prefix of the stream's name in the server */
-export function missing(prefix: string, stream: string, from: number, to: number | 'the end'): BrokenStream {
-  return new BrokenStream(
-    'corrupt',
-    'not-written',
-    `records of ${stream} are missing in EventStoreDB, from revision ${from} to ${to} (hint: $maxCount, $maxAge, $tb or a deletion cut them off; unless a scavenge has removed them, this command, run as administrator of EventStoreDB, restores them: ${commandFor(prefix + stream)}; otherwise restore a backup; ${RIGHTS})`,
-  );
-}
-
-/** The stream was deleted for good. */
-export function deleted(stream: string, cause?: Error): BrokenStream {
-  return new BrokenStream(
-    'corrupt',
-    'not-written',
-    `the stream ${stream} was deleted in EventStoreDB for good (hint: restore a backup; ${RIGHTS})`,
-    cause,
-  );
-}
-
-/** What is not a JSON object means nothing to the server either. */
-function parsed(metadata: Uint8Array): Record<string, unknown> {
-  try {
-    const value: unknown = JSON.parse(Buffer.from(metadata).toString());
-    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
-  } catch {
-    return {};
-  }
-}
-
-/** What failures of EventStoreDB mean: which calls to repeat, what is certain, and what the operator should do. */
 
 /** A call to the server that failed. */
 export class CallError extends Error {
@@ -86,7 +20,7 @@ export class CallError extends Error {
   }
 }
 
-export type CallFailure =
+type CallFailure =
   /** Nothing was sent: there is no connection. */
   | 'not-connected'
   /** The node said that it does not lead, before it did anything. */
@@ -107,7 +41,7 @@ export type CallFailure =
   | 'lost';
 
 /** The server's names of errors, in the metadata after its answer. */
-const KINDS: Readonly<Record<string, CallFailure>> = {
+const KINDS_BY_NAME: Readonly<Record<string, CallFailure>> = {
   'wrong-expected-version': 'wrong-revision',
   'stream-deleted': 'deleted',
   'access-denied': 'denied',
@@ -115,9 +49,8 @@ const KINDS: Readonly<Record<string, CallFailure>> = {
   'maximum-append-event-size-exceeded': 'too-large',
   'not-leader': 'not-leader',
 };
-
 /** For errors without a name. */
-const CODES: Readonly<Partial<Record<status, CallFailure>>> = {
+const KINDS_BY_CODE: Readonly<Partial<Record<status, CallFailure>>> = {
   [status.CANCELLED]: 'broken',
   [status.DEADLINE_EXCEEDED]: 'timeout',
   [status.PERMISSION_DENIED]: 'denied',
@@ -157,7 +90,19 @@ function kindOf({ message, code }: GrpcError, name: string | undefined): CallFai
   if (NEVER_SENT.test(message)) return 'not-connected';
   if (NOT_READY.test(message)) return 'not-ready';
   if (NO_LEADER.test(message)) return 'not-leader';
-  return KINDS[name ?? ''] ?? CODES[code ?? status.UNKNOWN] ?? 'lost';
+  return KINDS_BY_NAME[name ?? ''] ?? KINDS_BY_CODE[code ?? status.UNKNOWN] ?? 'lost';
+}
+
+/** What the promise does afterwards is ignored, even a failure. @throws CallError `timeout` */
+export function withTimeout<T>(promise: Promise<T>, timeoutMs: number): Promise<T> {
+  if (timeoutMs === Number.POSITIVE_INFINITY) return promise;
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(
+      () => reject(new CallError('timeout', `no answer within ${Math.round(timeoutMs)} ms`)),
+      timeoutMs,
+    );
+    promise.then(resolve, reject).finally(() => clearTimeout(timer));
+  });
 }
 
 const NOT_ACCEPTED: readonly CallFailure[] = ['not-connected', 'not-leader', 'not-ready'];
@@ -165,7 +110,7 @@ const NOT_ACCEPTED: readonly CallFailure[] = ['not-connected', 'not-leader', 'no
 const READ_AGAIN: readonly CallFailure[] = [...NOT_ACCEPTED, 'broken', 'lost'];
 
 /** How long to wait before repeating a call that did not reach the leader, in ms. */
-const AGAIN_MS = 100;
+const REPEAT_AFTER_MS = 100;
 /** No call is repeated in the last part of its time: it would end as a time-out, which says less. */
 const LAST_PART = 0.25;
 
@@ -189,7 +134,7 @@ async function repeated<T>(
   again: readonly CallFailure[],
 ): Promise<T> {
   const deadline = performance.now() + timeoutMs;
-  const lastAgain = deadline - AGAIN_MS - LAST_PART * timeoutMs;
+  const lastAgain = deadline - REPEAT_AFTER_MS - LAST_PART * timeoutMs;
   let refusal: CallError | undefined;
   for (;;) {
     try {
@@ -201,43 +146,18 @@ async function repeated<T>(
         throw new CallError('timeout', `no answer in time; before that: ${refusal.message}`, error);
       if (!isCall || !again.includes(error.kind) || performance.now() >= lastAgain) throw error;
       refusal = error;
-      await delay(AGAIN_MS);
+      await delay(REPEAT_AFTER_MS);
     }
   }
 }
 
-/** The StoreError of a read that failed, or of something that failed around one. */
-export function readFailure(error: unknown, server: string): StoreError {
-  return failure(error, server, 'cannot be read', () => 'not-written');
-}
-
-/** The StoreError of an append that failed: certain only if the server has said so, or was never reached. */
-export function appendFailure(error: unknown, server: string): StoreError {
-  return failure(error, server, 'did not accept the records', (kind) =>
-    UNCLEAR.includes(kind) ? 'unclear' : 'not-written',
-  );
-}
+// What a failed call means for the store.
 
 /** After these failures nobody knows whether an append was written. */
 const UNCLEAR: readonly CallFailure[] = ['timeout', 'broken', 'lost', 'wrong-revision'];
 
-function failure(
-  error: unknown,
-  server: string,
-  what: string,
-  outcomeOf: (kind: CallFailure) => StoreError['outcome'],
-): StoreError {
-  if (error instanceof StoreError) return error;
-  const { kind, message } =
-    error instanceof CallError ? error : new CallError('lost', (error as Error).message, error);
-  const { failure: storeFailure, hint } = MEANINGS[kind];
-  return new StoreError(
-    storeFailure,
-    outcomeOf(kind),
-    `EventStoreDB at ${server} ${what}: ${message} (hint: ${hint})`,
-    error,
-  );
-}
+/** Where the documents say how to prevent that somebody removes records. */
+export const RIGHTS = 'see "A user that cannot delete" in docs/instances.md';
 
 const MEANINGS: Readonly<Record<CallFailure, { readonly failure: StoreFailure; readonly hint: string }>> = {
   'not-connected': {
@@ -268,14 +188,97 @@ const MEANINGS: Readonly<Record<CallFailure, { readonly failure: StoreFailure; r
   lost: { failure: 'unavailable', hint: 'see the log of the server' },
 };
 
-/** What the promise does afterwards is ignored, even a failure. @throws CallError `timeout` */
-export function withTimeout<T>(promise: Promise<T>, timeoutMs: number): Promise<T> {
-  if (timeoutMs === Number.POSITIVE_INFINITY) return promise;
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(
-      () => reject(new CallError('timeout', `no answer within ${Math.round(timeoutMs)} ms`)),
-      timeoutMs,
-    );
-    promise.then(resolve, reject).finally(() => clearTimeout(timer));
-  });
+/** The StoreError of a read that failed, or of something that failed around one. */
+export function readFailure(error: unknown, server: string): StoreError {
+  return failure(error, server, 'cannot be read', () => 'not-written');
+}
+
+/** The StoreError of an append that failed: certain only if the server has said so, or was never reached. */
+export function appendFailure(error: unknown, server: string): StoreError {
+  return failure(error, server, 'did not accept the records', (kind) =>
+    UNCLEAR.includes(kind) ? 'unclear' : 'not-written',
+  );
+}
+
+function failure(
+  error: unknown,
+  server: string,
+  what: string,
+  outcomeOf: (kind: CallFailure) => StoreError['outcome'],
+): StoreError {
+  if (error instanceof StoreError) return error;
+  const { kind, message } =
+    error instanceof CallError ? error : new CallError('lost', (error as Error).message, error);
+  const { failure: storeFailure, hint } = MEANINGS[kind];
+  return new StoreError(
+    storeFailure,
+    outcomeOf(kind),
+    `EventStoreDB at ${server} ${what}: ${message} (hint: ${hint})`,
+    error,
+  );
+}
+
+// Records that the server has removed from streams, or will remove.
+
+/** Records are missing. @param prefix of the stream's name in the server */
+export function missing(prefix: string, stream: string, from: number, to: number | 'the end'): BrokenStream {
+  return new BrokenStream(
+    'corrupt',
+    'not-written',
+    `records of ${stream} are missing in EventStoreDB, from revision ${from} to ${to} (hint: $maxCount, $maxAge, $tb or a deletion cut them off; unless a scavenge has removed them, this command, run as administrator of EventStoreDB, restores them: ${commandToKeep(prefix + stream)}; otherwise restore a backup; ${RIGHTS})`,
+  );
+}
+
+/** The stream was deleted for good. */
+export function deleted(stream: string, cause?: Error): BrokenStream {
+  return new BrokenStream(
+    'corrupt',
+    'not-written',
+    `the stream ${stream} was deleted in EventStoreDB for good (hint: restore a backup; ${RIGHTS})`,
+    cause,
+  );
+}
+
+/** Metadata that makes the server truncate a stream for every reader, and remove the records at the next scavenge. */
+const CUTTING = ['$maxCount', '$maxAge', '$tb'] as const;
+
+const SHOWN_CHARACTERS = 40;
+
+/** From here on a `$tb` is not a revision: the stream was deleted, and can be restored. */
+const SOFT_DELETED = Number.MAX_SAFE_INTEGER;
+
+/**
+ * Why records of a stream will be removed, and how to keep them; undefined if nothing removes them.
+ * @param stream its name in the server, with the prefix
+ * @param metadata the last event of its metadata stream
+ */
+export function dangerIn(stream: string, metadata: Uint8Array): string | undefined {
+  const set = parsedMetadata(metadata);
+  const cutting = CUTTING.filter((name) => set[name] !== undefined && set[name] !== null && set[name] !== 0);
+  if (cutting.length === 0) return undefined;
+  const isDeleted = Number(set['$tb']) >= SOFT_DELETED;
+  const why = isDeleted
+    ? 'was deleted in EventStoreDB, but can still be restored'
+    : `has ${cutting.map((name) => `${name} ${valueText(set[name])}`).join(' and ')} in its metadata`;
+  return `the stream ${stream} ${why}: the next scavenge removes its records for good (hint: let nobody scavenge, and run as administrator of EventStoreDB: ${commandToKeep(stream)}; ${RIGHTS})`;
+}
+
+/** What is not a JSON object means nothing to the server either. */
+function parsedMetadata(metadata: Uint8Array): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(Buffer.from(metadata).toString());
+    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
+  } catch {
+    return {};
+  }
+}
+
+/** The server ignores values that are not numbers. They are cut here, so that nobody can fill the output with them. */
+function valueText(value: unknown): string {
+  return typeof value === 'number' ? String(value) : JSON.stringify(value).slice(0, SHOWN_CHARACTERS);
+}
+
+/** The command after which the server keeps the records of a stream. */
+function commandToKeep(stream: string): string {
+  return `node deploy/eventstoredb.mjs keep ${stream}`;
 }
