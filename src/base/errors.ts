@@ -1,12 +1,7 @@
-/** The domain's errors. HTTP numbers are the business of src/service/http alone. */
-export type DomainErrorCode =
-  | 'overloaded' // too many commands are waiting
-  | 'unavailable' // the log does not answer, or has no space left
-  | 'halted' // a stream holds something this build cannot understand
-  | 'moved' // the log continues in another store
-  | 'rolled-back' // the log does not extend what it has signed
-  | 'endangered' // the store may remove records of the stream
-  | 'identity'; // the log, its key and what was asked for do not belong together
+/**
+ * The errors that people are told of. They carry codes of the domain: HTTP numbers are the business of src/service/http
+ * alone.
+ */
 
 export class DomainError extends Error {
   override readonly name = 'DomainError';
@@ -16,6 +11,15 @@ export class DomainError extends Error {
     this.code = code;
   }
 }
+
+export type DomainErrorCode =
+  | 'overloaded' // too many commands are waiting
+  | 'unavailable' // the log does not answer, or has no space left
+  | 'halted' // a stream holds something this build cannot understand
+  | 'moved' // the log continues in another store
+  | 'rolled-back' // the log does not extend what it has signed
+  | 'endangered' // the store may remove records of the stream
+  | 'identity'; // the log, its key and what was asked for do not belong together
 
 /** A key has used up its budget for now. */
 export class BudgetError extends Error {
@@ -28,8 +32,6 @@ export class BudgetError extends Error {
   }
 }
 
-export type RecordFault = 'unknown-type' | 'malformed' | 'leaf-mismatch' | 'seal-mismatch' | 'misplaced';
-
 /** A stored record is not what it claims to be. The message never quotes the record's contents. */
 export class RecordError extends Error {
   override readonly name = 'RecordError';
@@ -39,3 +41,5 @@ export class RecordError extends Error {
     this.fault = fault;
   }
 }
+
+export type RecordFault = 'unknown-type' | 'malformed' | 'leaf-mismatch' | 'seal-mismatch' | 'misplaced';

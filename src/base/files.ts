@@ -1,3 +1,4 @@
+/** Files: created once, who else may read those of a log, and what one about a study is called. */
 import { randomBytes } from 'node:crypto';
 import { closeSync, existsSync, fsyncSync, linkSync, openSync, statSync, unlinkSync } from 'node:fs';
 import { dirname } from 'node:path';
@@ -30,24 +31,14 @@ export function flush(path: string): void {
   closeSync(fd);
 }
 
-/**
- * Who besides the owner may access a log's files. Its key signs for it, its database holds every arm, and the studies file
- * what the methods keep secret.
- */
+// Who besides the owner may access a log's files. Its key signs for it, its database holds every arm, and the studies file
+// what the methods keep secret.
 
-const GROUP = 0o070;
-const OTHERS = 0o007;
-const OTHERS_WRITE = 0o002;
-const STICKY = 0o1000;
-
-/** Absolute paths of a log's files. A store that is not a file has no database. */
-export interface FilesOfLog {
-  readonly folder: string;
-  readonly keyFile: string;
-  /** Only where people can sign in. */
-  readonly sessionKeyFile?: string | undefined;
-  readonly database: string | undefined;
-}
+/** Bits of a file's mode. */
+const MODE_GROUP = 0o070;
+const MODE_OTHERS = 0o007;
+const MODE_OTHERS_WRITE = 0o002;
+const MODE_STICKY = 0o1000;
 
 /** What a key is called, what others could do with it, and the command that ends its use. */
 export interface KeyKind {
@@ -62,11 +53,20 @@ export interface KeyKind {
  */
 export function refuseKeyOfOthers(file: string, { name, harm, remedy }: KeyKind): void {
   const mode = modeOf(file);
-  if ((mode & OTHERS) === 0) return;
+  if ((mode & MODE_OTHERS) === 0) return;
   throw new DomainError(
     'identity',
-    `everybody on this machine may use the ${name} ${file} (mode ${octal(mode)}), and ${harm} with it (hint: chmod 600 ${quoted(file)}; if somebody may have read it: ${remedy})`,
+    `everybody on this machine may use the ${name} ${file} (mode ${octal(mode)}), and ${harm} with it (hint: chmod 600 ${shellQuoted(file)}; if somebody may have read it: ${remedy})`,
   );
+}
+
+/** Absolute paths of a log's files. A store that is not a file has no database. */
+export interface FilesOfLog {
+  readonly folder: string;
+  readonly keyFile: string;
+  /** Only where people can sign in. */
+  readonly sessionKeyFile?: string | undefined;
+  readonly database: string | undefined;
 }
 
 /**
@@ -80,28 +80,28 @@ export function permissionWarnings(
   const warnings: string[] = [];
   for (const [name, file] of [['signing', keyFile] as const, ['session', sessionKeyFile] as const]) {
     const keyMode = file === undefined ? 0 : modeOf(file);
-    if (file !== undefined && (keyMode & GROUP) !== 0 && !allowGroupKey)
+    if (file !== undefined && (keyMode & MODE_GROUP) !== 0 && !allowGroupKey)
       warnings.push(
-        `the group of the ${name} key ${file} may use it (mode ${octal(keyMode)}; hint: chmod 600 ${quoted(file)}, or --allow-group-key if that is intended)`,
+        `the group of the ${name} key ${file} may use it (mode ${octal(keyMode)}; hint: chmod 600 ${shellQuoted(file)}, or --allow-group-key if that is intended)`,
       );
   }
   const folderMode = modeOf(folder);
-  if ((folderMode & (GROUP | OTHERS)) !== 0)
+  if ((folderMode & (MODE_GROUP | MODE_OTHERS)) !== 0)
     warnings.push(
-      `the data folder ${folder} is open to others than its owner (mode ${octal(folderMode)}; hint: chmod 700 ${quoted(folder)})`,
+      `the data folder ${folder} is open to others than its owner (mode ${octal(folderMode)}; hint: chmod 700 ${shellQuoted(folder)})`,
     );
   if (database === undefined) return warnings;
   const databaseMode = modeOf(database);
-  if ((databaseMode & (GROUP | OTHERS)) !== 0)
+  if ((databaseMode & (MODE_GROUP | MODE_OTHERS)) !== 0)
     warnings.push(
-      `the database ${database}, which holds every arm, is open to others than its owner (mode ${octal(databaseMode)}; hint: chmod 600 ${quoted(database)}*)`,
+      `the database ${database}, which holds every arm, is open to others than its owner (mode ${octal(databaseMode)}; hint: chmod 600 ${shellQuoted(database)}*)`,
     );
   // A database elsewhere may share its folder, which may be open then. But anyone who can write there can replace the database.
   const place = dirname(database);
   const placeMode = modeOf(place);
-  if (place !== folder && (placeMode & OTHERS_WRITE) !== 0 && (placeMode & STICKY) === 0)
+  if (place !== folder && (placeMode & MODE_OTHERS_WRITE) !== 0 && (placeMode & MODE_STICKY) === 0)
     warnings.push(
-      `everybody on this machine may put another database in the place of ${database} (its folder has mode ${octal(placeMode)}; hint: chmod o-w ${quoted(place)})`,
+      `everybody on this machine may put another database in the place of ${database} (its folder has mode ${octal(placeMode)}; hint: chmod o-w ${shellQuoted(place)})`,
     );
   return warnings;
 }
@@ -109,8 +109,8 @@ export function permissionWarnings(
 /** Whoever can read sizes of blocks, or p, guesses better. */
 export function studiesFileWarning(file: string): string | undefined {
   const mode = modeOf(file);
-  if ((mode & OTHERS) === 0) return undefined;
-  return `everybody on this machine may read what the methods of the studies in ${file} keep secret (mode ${octal(mode)}; hint: chmod o= ${quoted(file)})`;
+  if ((mode & MODE_OTHERS) === 0) return undefined;
+  return `everybody on this machine may read what the methods of the studies in ${file} keep secret (mode ${octal(mode)}; hint: chmod o= ${shellQuoted(file)})`;
 }
 
 /** 0 if the path does not exist. */
@@ -123,7 +123,7 @@ function octal(mode: number): string {
 }
 
 /** For a POSIX shell. */
-function quoted(path: string): string {
+function shellQuoted(path: string): string {
   return /^[\w./+:@-]+$/.test(path) ? path : `'${path.replaceAll("'", `'\\''`)}'`;
 }
 

@@ -1,11 +1,10 @@
+/** Work in threads: shared out among them in blocks that are numbered from 0; and the built files of their programs. */
 import { createRequire } from 'node:module';
 import { availableParallelism } from 'node:os';
 import { pathToFileURL } from 'node:url';
 import { Worker } from 'node:worker_threads';
 
-/** Shares out work among threads, in blocks that are numbered from 0. */
-
-export interface BlocksInThreads<Result> {
+interface BlocksInThreads<Result> {
   /** The program of a thread. It gets the number of one block after the other, and answers each with its result. */
   readonly file: URL;
   /** For each thread. */
@@ -16,9 +15,6 @@ export interface BlocksInThreads<Result> {
   /** Gets the results in the order of the blocks, whichever thread is first. */
   onBlock(result: Result): void;
 }
-
-/** Blocks, for each thread, that may be under way or done before the one that is next. */
-const AHEAD = 4;
 
 /** @throws what a thread or `onBlock` throws */
 export async function runBlocks<Result>({
@@ -53,6 +49,9 @@ export async function runBlocks<Result>({
   }
 }
 
+/** Blocks, for each thread, that may be under way or done before the one that is next. */
+const BLOCKS_AHEAD = 4;
+
 function shareOut<Result>(
   workers: readonly Worker[],
   blocks: number,
@@ -64,7 +63,7 @@ function shareOut<Result>(
   let next = 0;
 
   const giveOut = () => {
-    while (given < Math.min(blocks, next + AHEAD * workers.length)) {
+    while (given < Math.min(blocks, next + BLOCKS_AHEAD * workers.length)) {
       const worker = idle.pop();
       if (!worker) return;
       const block = given++;
@@ -86,7 +85,7 @@ function shareOut<Result>(
   giveOut();
 }
 
-const { resolve } = createRequire(import.meta.url);
+const { resolve: resolveImport } = createRequire(import.meta.url);
 
 /**
  * The program of a thread or of another process, as built. Under a test runner too: this file is TypeScript there, which
@@ -95,5 +94,5 @@ const { resolve } = createRequire(import.meta.url);
 export function threadFile(
   name: 'append-thread' | 'band-process' | 'replicates-thread' | 'simulation-thread' | 'verification-thread',
 ): URL {
-  return pathToFileURL(resolve(`#program/${name}.js`));
+  return pathToFileURL(resolveImport(`#program/${name}.js`));
 }

@@ -1,10 +1,4 @@
-/** How far ahead of UTC a clock on earth can be, in ms. */
-const FIRST_ZONE_MS = 14 * 3_600_000;
-
-/** The latest day that has begun anywhere at an instant, `YYYY-MM-DD`. @param at in ISO 8601 */
-export function latestDay(at: string): string {
-  return new Date(Date.parse(at) + FIRST_ZONE_MS).toISOString().slice(0, 10);
-}
+/** Days and instants, as people and other systems write them, and how far clocks may differ. */
 
 /** Whether a text in the form `YYYY-MM-DD` is a day of the calendar. */
 export function isDay(text: string): boolean {
@@ -13,16 +7,24 @@ export function isDay(text: string): boolean {
   return !Number.isNaN(time) && new Date(time).toISOString().startsWith(text);
 }
 
-/** Instants as other systems write them. */
+/** How far ahead of UTC a clock on earth can be, in ms. */
+const FIRST_ZONE_MS = 14 * 3_600_000;
 
-const INSTANT = /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2}(?::\d{2})?)(?:\.(\d{1,6}))?)?(Z|[+-]\d{2}:?\d{2})?$/;
+/** The latest day that has begun anywhere at an instant, `YYYY-MM-DD`. @param at in ISO 8601 */
+export function latestDay(at: string): string {
+  return new Date(Date.parse(at) + FIRST_ZONE_MS).toISOString().slice(0, 10);
+}
+
+/** Its parts: day, time, fraction, offset. */
+const INSTANT_FORM =
+  /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2}(?::\d{2})?)(?:\.(\d{1,6}))?)?(Z|[+-]\d{2}:?\d{2})?$/;
 
 /**
  * Microseconds since 1970 of an instant such as `2026-11-22 05:38:14.477949` or `2026-11-22T05:38:14Z`; undefined if the
  * text is none. Without an offset it is in UTC.
  */
 export function microsecondsOf(text: string): number | undefined {
-  const [, day, time = '00:00', fraction = '', offset = 'Z'] = INSTANT.exec(text) ?? [];
+  const [, day, time = '00:00', fraction = '', offset = 'Z'] = INSTANT_FORM.exec(text) ?? [];
   if (day === undefined) return undefined;
   const milliseconds = Date.parse(`${day}T${time}${offset}`);
   const isThatDay = new Date(`${day}T00:00Z`).toJSON()?.startsWith(day);

@@ -1,7 +1,5 @@
+/** Waiting no longer than so many ms, one heavy job at a time, and how long something took. */
 import { DomainError } from './errors.ts';
-
-/** How long an emergency waits for the log, in ms. */
-export const EMERGENCY_WAIT_MS = 3000;
 
 /**
  * @param late the error when it takes longer than `ms` to keep the promise
@@ -23,8 +21,10 @@ export async function withinMs<T>(
   }
 }
 
-/** Runs jobs that are too heavy to run two at a time. A job ends early when nobody waits for it any more, or at a shutdown. */
+/** How long an emergency waits for the log, in ms. */
+export const EMERGENCY_WAIT_MS = 3000;
 
+/** Runs jobs that are too heavy to run two at a time. A job ends early when nobody waits for it any more, or at a shutdown. */
 export class OneAtATime {
   readonly #what: string;
   #underWay: { readonly stopping: AbortController; readonly ended: Promise<unknown> } | undefined;
@@ -42,7 +42,7 @@ export class OneAtATime {
    *   `stop`; and what the job throws
    */
   async run<T>(job: (stop: AbortSignal) => Promise<T>, asker: AbortSignal): Promise<T> {
-    if (this.#isStopped) throw stopped();
+    if (this.#isStopped) throw shuttingDown();
     if (this.#underWay)
       throw new DomainError(
         'overloaded',
@@ -54,7 +54,7 @@ export class OneAtATime {
     try {
       return await running;
     } catch (error) {
-      if (stopping.signal.aborted) throw stopped();
+      if (stopping.signal.aborted) throw shuttingDown();
       if (asker.aborted)
         throw new DomainError('unavailable', `nobody is waiting for the ${this.#what} any more`);
       throw error;
@@ -71,7 +71,7 @@ export class OneAtATime {
   }
 }
 
-function stopped(): DomainError {
+function shuttingDown(): DomainError {
   return new DomainError('unavailable', 'the service is shutting down');
 }
 

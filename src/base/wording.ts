@@ -1,13 +1,13 @@
-/** Numbers with the noun that they count. */
-
-/** `participant` for one, otherwise `participants`. */
-export function plural(count: number, one: string, many = `${one}s`): string {
-  return count === 1 ? one : many;
-}
+/** Words of messages: numbers with the noun that they count, and what somebody probably meant. */
 
 /** `1 participant`, `0 participants`, `2 studies`. */
 export function counted(count: number, one: string, many?: string): string {
   return `${count} ${plural(count, one, many)}`;
+}
+
+/** `participant` for one, otherwise `participants`. */
+export function plural(count: number, one: string, many = `${one}s`): string {
+  return count === 1 ? one : many;
 }
 
 /** The choice that differs least from `given`, by at most two letters and ignoring case; undefined if there is none. */

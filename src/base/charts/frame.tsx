@@ -1,11 +1,10 @@
+/** What all charts with axes share: the size, the lines behind the data, and the few labels of the axes. */
 import { Axis, Orientation } from '@visx/axis';
 import { GridRows } from '@visx/grid';
 import { Group } from '@visx/group';
 import type { scaleLinear, scaleTime } from '@visx/scale';
 import type { ReactNode } from 'react';
 import { COLOURS } from './series.ts';
-
-/** What all charts with axes share: the size, the lines behind the data, and the few labels of the axes. */
 
 export interface Size {
   readonly width: number;
@@ -15,16 +14,6 @@ export interface Size {
 /** Right of the data there is room for its last value. */
 const MARGIN = { top: 22, right: 52, bottom: 26, left: 44 } as const;
 export const FONT_SIZE = 12;
-
-/** Roughly how many lines there are behind the data. With `nice`, the highest of them is above all data. */
-export function rowsIn({ height }: Size): number {
-  return Math.max(2, Math.floor(height / 50));
-}
-
-/** Where the data is drawn. */
-export function plot({ width, height }: Size): Size {
-  return { width: width - MARGIN.left - MARGIN.right, height: height - MARGIN.top - MARGIN.bottom };
-}
 
 type NumberScale = ReturnType<typeof scaleLinear<number>>;
 type TimeScale = ReturnType<typeof scaleTime<number>>;
@@ -37,28 +26,6 @@ interface FrameProps extends DrawingProps {
   /** What the axes show, if the text around the chart does not say it. */
   readonly xTitle?: string | undefined;
   readonly yTitle?: string | undefined;
-}
-
-interface DrawingProps extends Size {
-  /** What the chart shows, for those who do not see it. */
-  readonly alternative: string;
-  readonly children: ReactNode;
-}
-
-/** The viewBox lets the chart shrink with the page. Nothing is measured, so it is the same without a document. */
-export function Drawing({ width, height, alternative, children }: DrawingProps) {
-  return (
-    <svg
-      className="chart"
-      viewBox={`0 0 ${width} ${height}`}
-      width={width}
-      height={height}
-      role="img"
-      aria-label={alternative}
-    >
-      {children}
-    </svg>
-  );
 }
 
 export function Frame(props: FrameProps) {
@@ -113,6 +80,43 @@ export function Frame(props: FrameProps) {
   );
 }
 
+/** Where the data is drawn. */
+export function plot({ width, height }: Size): Size {
+  return { width: width - MARGIN.left - MARGIN.right, height: height - MARGIN.top - MARGIN.bottom };
+}
+
+/** There is no half participant. */
+function wholeTicks(scale: NumberScale, count: number): number[] {
+  return scale.ticks(count).filter(Number.isInteger);
+}
+
+/** Roughly how many lines there are behind the data. With `nice`, the highest of them is above all data. */
+export function rowsIn({ height }: Size): number {
+  return Math.max(2, Math.floor(height / 50));
+}
+
+interface DrawingProps extends Size {
+  /** What the chart shows, for those who do not see it. */
+  readonly alternative: string;
+  readonly children: ReactNode;
+}
+
+/** The viewBox lets the chart shrink with the page. Nothing is measured, so it is the same without a document. */
+export function Drawing({ width, height, alternative, children }: DrawingProps) {
+  return (
+    <svg
+      className="chart"
+      viewBox={`0 0 ${width} ${height}`}
+      width={width}
+      height={height}
+      role="img"
+      aria-label={alternative}
+    >
+      {children}
+    </svg>
+  );
+}
+
 interface ChartTextProps {
   readonly x: number;
   readonly y: number;
@@ -138,15 +142,9 @@ export function ChartText({ x, y, anchor, isData = false, children }: ChartTextP
   );
 }
 
-/** There is no half participant. */
-function wholeTicks(scale: NumberScale, count: number): number[] {
-  return scale.ticks(count).filter(Number.isInteger);
-}
-
-/** The labels of a time axis. */
 const DAY_MS = 86_400_000;
 
-/** Depends on the length of time that the chart shows: hours, days, months or years. */
+/** The labels of a time axis. They depend on the length of time that the chart shows: hours, days, months or years. */
 export function dateFormat(
   [from, to]: readonly [Date, Date],
   language: string,

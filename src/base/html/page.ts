@@ -1,8 +1,7 @@
+/** HTML pages in a file of their own, from text that people typed: escaping, tables, and the style. */
 import { printable } from '../text.ts';
 
-/** Makes HTML from text that people typed. */
-
-const ESCAPES: Record<string, string> = {
+const HTML_ESCAPES: Record<string, string> = {
   '&': '&amp;',
   '<': '&lt;',
   '>': '&gt;',
@@ -12,7 +11,7 @@ const ESCAPES: Record<string, string> = {
 
 /** Escapes text for HTML. All text typed by people must pass through it. Invisible characters are made visible. */
 export function escapeHtml(text: string | number): string {
-  return printable(String(text)).replaceAll(/[&<>"']/g, (character) => ESCAPES[character] ?? '');
+  return printable(String(text)).replaceAll(/[&<>"']/g, (character) => HTML_ESCAPES[character] ?? '');
 }
 
 /** A table. An empty `head` gives no header row. Cells are HTML. Numbers are aligned right. */
