@@ -1,7 +1,8 @@
 /**
  * Writes a bundle: one file with a study's records and everything needed to verify them, a report, and a verifier that
  * does not need this software. docs/bundle.md describes the format. Every record is read once and goes straight into the
- * archive. In memory are a page of the store, the tree (some 64 bytes per record), the study's keys and the report's data (some 200 bytes per participant).
+ * archive. In memory are a page of the store, the tree (some 64 bytes per record), the study's keys and the report's data (some
+ * 200 bytes per participant).
  */
 import { createHash, hash, randomBytes } from 'node:crypto';
 import { createWriteStream, existsSync, linkSync, readFileSync, unlinkSync, writeFileSync } from 'node:fs';

@@ -32,7 +32,10 @@ import {
   skippedText,
 } from './texts.ts';
 
-/** The most participants, code-breaks, corrections and replacements of packs that are listed one by one. The bundle's records have all of them. */
+/**
+ * The most participants, code-breaks, corrections and replacements of packs that are listed one by one. The bundle's records
+ * have all of them.
+ */
 export const MAX_LISTED = 2000;
 
 /** The most points in the figure of the enrolment. More could not be distinguished on paper. */
@@ -116,6 +119,7 @@ export class StudySummary {
     return this.people?.count ?? 0;
   }
 
+  /** Takes the events of the study in order, from its registration on. */
   take(event: PartialEvent): void {
     this.lastAt = event.at;
     if (event.type === 'StudyRegistered') {

@@ -130,6 +130,25 @@ function equallyImbalanced(a: readonly number[], b: readonly number[]): boolean 
   );
 }
 
+function explainEntry(before: Model, listDesign: ListDesign, event: RandomizedEvent): ListExplanation {
+  const { design } = before;
+  const levels = levelsByFactor(event.data.levels, design.factors);
+  const method = methodOf(before.methodDesign);
+  const { slot, evidence } = allocate(method, before, levelIndexes(before, levels), generatorOf(before));
+  const { entry } = evidence;
+  if (!entry) throw new Error('a list left no evidence of its own');
+  const treatment = design.slots[slot] ?? '';
+  const named = namedLevels(design, levels);
+  return {
+    ...participantOf(event, design.name),
+    method: 'list',
+    ...slotsOf(before),
+    entry: { ...entry, stratum: stratumIn(listDesign, design, named) },
+    ...resultOf(event, treatment),
+    ...comparisonOf(event, { levels: named, treatment, ...entry }),
+  };
+}
+
 type PickDesign = Exclude<Model['methodDesign'], { readonly method: 'urn' | 'list' }>;
 
 function explainPick(before: Model, methodDesign: PickDesign, event: RandomizedEvent): PickExplanation {
@@ -193,25 +212,6 @@ function minimizationOf(
     })),
     scores: [...scores],
     best: scores.filter((score) => score === least).length,
-  };
-}
-
-function explainEntry(before: Model, listDesign: ListDesign, event: RandomizedEvent): ListExplanation {
-  const { design } = before;
-  const levels = levelsByFactor(event.data.levels, design.factors);
-  const method = methodOf(before.methodDesign);
-  const { slot, evidence } = allocate(method, before, levelIndexes(before, levels), generatorOf(before));
-  const { entry } = evidence;
-  if (!entry) throw new Error('a list left no evidence of its own');
-  const treatment = design.slots[slot] ?? '';
-  const named = namedLevels(design, levels);
-  return {
-    ...participantOf(event, design.name),
-    method: 'list',
-    ...slotsOf(before),
-    entry: { ...entry, stratum: stratumIn(listDesign, design, named) },
-    ...resultOf(event, treatment),
-    ...comparisonOf(event, { levels: named, treatment, ...entry }),
   };
 }
 

@@ -48,7 +48,7 @@ export function referenceCsv(design: Design, counted: readonly CountedParticipan
     const { original } = participant;
     last = original
       ? (microsecondsOf(original.datetime) ?? last)
-      : Math.max(microsecondsAt(participant.at), last + 1);
+      : Math.max(inMicroseconds(participant.at), last + 1);
     return csvLine(referenceCells(participant, levels, original?.datetime ?? pandasDatetime(last)), '\n');
   });
   return csvLine(columnsOfReference(design), '\n') + lines.join('');
@@ -70,7 +70,7 @@ function pythonDict(bgState: BgState | undefined): string {
   return `{'bit_generator': '${bit_generator}', 'state': {'state': ${state.state}, 'inc': ${state.inc}}, 'has_uint32': ${has_uint32}, 'uinteger': ${uinteger}}`;
 }
 
-function microsecondsAt(at: string): number {
+function inMicroseconds(at: string): number {
   return Date.parse(at) * 1000;
 }
 
@@ -97,7 +97,7 @@ export function notCountedCsv(design: Design, others: readonly Participant[]): s
     ...referenceCells(
       participant,
       currentLevels(participant),
-      participant.original?.datetime ?? pandasDatetime(microsecondsAt(participant.at)),
+      participant.original?.datetime ?? pandasDatetime(inMicroseconds(participant.at)),
     ),
     participant.corrected?.voided?.cause ?? '',
   ]);
@@ -118,7 +118,7 @@ export function problemsOfReference(
   const unknown = counted.filter(({ participant }) => !participant.bgStateAfter).length;
   for (const { participant, levels } of counted)
     for (const [i, cell] of referenceCells(participant, levels, '0').entries())
-      if (MISSING.has(cell) && columns[i] !== 'bg_state')
+      if (READ_AS_MISSING.has(cell) && columns[i] !== 'bg_state')
         missing.add(`pandas reads ${JSON.stringify(cell)} (${columns[i]}) as missing`);
   const why = stateProblem(participants.at(-1), counted.at(-1)?.participant, bgState);
   return [
@@ -130,7 +130,7 @@ export function problemsOfReference(
 }
 
 /** What pandas reads as a missing value, in this version or a later one. */
-export const MISSING: ReadonlySet<string> = new Set([
+export const READ_AS_MISSING: ReadonlySet<string> = new Set([
   ...['', '#N/A', '#N/A N/A', '#NA', '-1.#IND', '-1.#QNAN', '-NaN', '-nan', '1.#IND', '1.#QNAN'],
   ...['<NA>', 'N/A', 'NA', 'NULL', 'NaN', 'None', 'n/a', 'nan', 'null'],
 ]);

@@ -156,6 +156,7 @@ function partsOf(entries: readonly Entry[], first: number): ListPart[] {
 }
 
 /**
+ * What is unwise about a list, though it is possible.
  * @param entries those that are new, at least one
  * @param factors whose levels make a stratum, in the order of the design
  */

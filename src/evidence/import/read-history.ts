@@ -37,6 +37,7 @@ export interface ImportPlan {
 }
 
 /**
+ * Plans what urn import will write.
  * @param state of the study, in which the same import may already be under way
  * @throws ImportError listing every problem in the file
  */
@@ -109,6 +110,7 @@ function refuseOtherSeed(
   ]);
 }
 
+/** A row of the file, with what it says in the terms of the study. */
 export interface HistoryRow {
   /** Number of the row in the file, from 1. */
   readonly row: number;
@@ -124,6 +126,7 @@ export interface HistoryRow {
 }
 
 /**
+ * Reads the rows of a study from a table.
  * @returns the rows in the order of their instants, then of their numbers
  * @throws ImportError with every problem
  */
@@ -152,6 +155,7 @@ export function readHistory(
   return rows.sort((a, b) => a.instant - b.instant || a.row - b.row);
 }
 
+/** Reads row by row, and collects the problems of all of them. */
 class RowReader {
   readonly problems: string[] = [];
   readonly #columns: ReadonlyMap<string, number>;

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { StudyConfiguration } from '../../../events/study.ts';
 import { parseStudiesFile } from '../../../src/core/configuration/studies-file.ts';
-import { MISSING } from '../../../src/evidence/export/reference.ts';
+import { READ_AS_MISSING } from '../../../src/evidence/export/reference.ts';
 import { exactResults } from '../../support/client.ts';
 import { command, refusal } from '../../support/command.ts';
 import { parseCsv } from '../../support/csv.ts';
@@ -79,7 +79,7 @@ describe.skipIf(python === undefined)('the reference', () => {
     const answer = stand(file, study, next);
     expect(answer.written).toBe(REFERENCE_EXPORT);
     expect(answer.next).toEqual(drawn.map(({ trt, bg_state }) => ({ treatment: trt, state: bg_state })));
-    expect(answer.readAsMissing.filter((text) => !MISSING.has(text))).toEqual([]);
+    expect(answer.readAsMissing.filter((text) => !READ_AS_MISSING.has(text))).toEqual([]);
   });
 
   it('takes the file, writes it back byte for byte, and goes on as the service does', async () => {
