@@ -1,3 +1,8 @@
+/**
+ * From a file to the log: a command reads the file, which reports all its problems together (`withFileProblems`), and registers
+ * what it has, list by list (`writeLists`).
+ */
+
 import type { StudyOutcome } from '../core/model/outcomes.ts';
 import type { RegisterList, RegisterPacks } from '../core/study/commands.ts';
 import type { Study } from '../core/study/studies.ts';
@@ -6,9 +11,37 @@ import type { OpenLog } from '../service/open/open-log.ts';
 import { cliActor, UsageError } from './options.ts';
 import { note, progressOf } from './output.ts';
 
-/** Registers what a file has, list by list, for as long as none is refused. */
+/** The most problems that are printed. */
+const MAX_PROBLEMS = 200;
+/** For each problem: a file that is not CSV may be a single line. */
+const MAX_PROBLEM_CHARACTERS = 1000;
 
 /**
+ * Turns the problems of a file into an error of the command.
+ * @param nothing a clause such as "nothing was imported"
+ * @throws UsageError listing the problems of the file
+ */
+export async function withFileProblems(nothing: string, run: () => Promise<void>): Promise<void> {
+  try {
+    await run();
+  } catch (error) {
+    if (!(error instanceof ImportError)) throw error;
+    const { problems } = error;
+    const more = problems.length - MAX_PROBLEMS;
+    const shown = problems
+      .slice(0, MAX_PROBLEMS)
+      .map(shortProblem)
+      .concat(more > 0 ? [`and ${more} more`] : []);
+    throw new UsageError(`${nothing}:\n     ${shown.join('\n     ')}`);
+  }
+}
+
+function shortProblem(problem: string): string {
+  return problem.length > MAX_PROBLEM_CHARACTERS ? `${problem.slice(0, MAX_PROBLEM_CHARACTERS)}…` : problem;
+}
+
+/**
+ * Registers the lists for as long as none is refused.
  * @param all all entries of these lists, in words
  * @param refuse throws for a list that is not taken
  * @returns the revision of each list
@@ -45,31 +78,4 @@ export async function writeLists(
       note(`${done} of ${all} were registered (hint: run it again with the same file)`);
   }
   return revisions;
-}
-
-/** Turns the problems of a file that a command reads into an error of the command. */
-
-/** The most problems that are printed. */
-const MAX_PROBLEMS = 200;
-/** For each problem: a file that is not CSV may be a single line. */
-const MAX_CHARACTERS = 1000;
-
-/** @param nothing a clause such as "nothing was imported". @throws UsageError listing the problems of the file */
-export async function withFileProblems(nothing: string, run: () => Promise<void>): Promise<void> {
-  try {
-    await run();
-  } catch (error) {
-    if (!(error instanceof ImportError)) throw error;
-    const { problems } = error;
-    const more = problems.length - MAX_PROBLEMS;
-    const shown = problems
-      .slice(0, MAX_PROBLEMS)
-      .map(shortened)
-      .concat(more > 0 ? [`and ${more} more`] : []);
-    throw new UsageError(`${nothing}:\n     ${shown.join('\n     ')}`);
-  }
-}
-
-function shortened(problem: string): string {
-  return problem.length > MAX_CHARACTERS ? `${problem.slice(0, MAX_CHARACTERS)}…` : problem;
 }
