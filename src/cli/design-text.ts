@@ -1,3 +1,8 @@
+/**
+ * Designs in words: how a study of a file compares with the log, for urn studies check and register, and parts of a design as
+ * rows of a table, for urn studies show, too.
+ */
+
 import { quote } from '../base/text.ts';
 import { counted } from '../base/wording.ts';
 import type { FileOutcome } from '../core/configuration/file-and-log.ts';
@@ -12,43 +17,9 @@ import {
 } from '../core/model/design.ts';
 import { table } from './output.ts';
 
-/** Parts of a design in words, as rows of a table. */
-
-export function blindingText({ blinding }: Pick<Design, 'blinding'>): string {
-  return blinding === 'open' ? 'open (the sites know the arms)' : blinding;
-}
-
-/** Each limit on a row, and whether it stops anybody. */
-export function limitRows({
-  limits,
-  policies: { stopAtLimit },
-}: Pick<Design, 'limits' | 'policies'>): string[][] {
-  const remark = stopAtLimit ? 'nobody is taken beyond it' : 'information only: nobody is stopped';
-  return limitTexts(limits).map((text) => ['limit', `${text} (${remark})`]);
-}
-
-/** As in the studies file. */
-export function policiesText({ policies }: Pick<Design, 'policies'>): string {
-  const { stopAtLimit, levelCounts, voidCounts, forcedCounts } = policies;
-  return [
-    ...(stopAtLimit ? ['stop_at_limit true'] : []),
-    `level_counts ${levelCounts}`,
-    `void_counts ${voidCounts}`,
-    `forced_counts ${forcedCounts}`,
-  ].join(', ');
-}
-
-export function methodRow({ method }: Pick<Design, 'method'>): string[] {
-  if (method.name !== 'urn') return ['method', methodText(method)];
-  const { D, w, alpha, beta, urnSelection } = method;
-  return ['urn', `D=${D} w=${w} alpha=${alpha} beta=${beta} urn_selection=${urnSelection}`];
-}
-
-/** How a study of a file compares with the log, in words. Shared by urn studies check and register. */
-
 export function outcomeText(of: FileOutcome): string {
   const lines =
-    of.outcome === 'new' ? ['would be registered as', ...registration(of).split('\n')] : of.differences;
+    of.outcome === 'new' ? ['would be registered as', ...registrationText(of).split('\n')] : of.differences;
   const heading = [
     `${of.study}: ${of.outcome}`,
     ...(of.amendment === undefined ? [] : [`amendment ${of.amendment}`]),
@@ -56,7 +27,7 @@ export function outcomeText(of: FileOutcome): string {
   return [heading.join(', '), ...lines.map((line) => `  ${line}`)].join('\n');
 }
 
-function registration({ configuration, seedSource, liveByDefault }: FileOutcome): string {
+function registrationText({ configuration, seedSource, liveByDefault }: FileOutcome): string {
   const { mode, treatments, factors, idPattern, targetEnrollment } = configuration;
   const { start, protocol, ratio, visits } = configuration;
   const design = registeredDesign(configuration);
@@ -79,4 +50,34 @@ function registration({ configuration, seedSource, liveByDefault }: FileOutcome)
     ...(visits ? [['visits', visitsText(visits)]] : []),
     ...(protocol ? [['protocol', protocolText(protocol)]] : []),
   ]);
+}
+
+export function blindingText({ blinding }: Pick<Design, 'blinding'>): string {
+  return blinding === 'open' ? 'open (the sites know the arms)' : blinding;
+}
+
+export function methodRow({ method }: Pick<Design, 'method'>): string[] {
+  if (method.name !== 'urn') return ['method', methodText(method)];
+  const { D, w, alpha, beta, urnSelection } = method;
+  return ['urn', `D=${D} w=${w} alpha=${alpha} beta=${beta} urn_selection=${urnSelection}`];
+}
+
+/** Each limit on a row, and whether it stops anybody. */
+export function limitRows({
+  limits,
+  policies: { stopAtLimit },
+}: Pick<Design, 'limits' | 'policies'>): string[][] {
+  const remark = stopAtLimit ? 'nobody is taken beyond it' : 'information only: nobody is stopped';
+  return limitTexts(limits).map((text) => ['limit', `${text} (${remark})`]);
+}
+
+/** As in the studies file. */
+export function policiesText({ policies }: Pick<Design, 'policies'>): string {
+  const { stopAtLimit, levelCounts, voidCounts, forcedCounts } = policies;
+  return [
+    ...(stopAtLimit ? ['stop_at_limit true'] : []),
+    `level_counts ${levelCounts}`,
+    `void_counts ${voidCounts}`,
+    `forced_counts ${forcedCounts}`,
+  ].join(', ');
 }
