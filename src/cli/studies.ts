@@ -1,3 +1,8 @@
+/**
+ * urn studies: check and register compare a studies file with the log and register what is new in it, also while the service
+ * runs; list shows the studies in the log. The other commands have files of their own.
+ */
+
 import { type Command, Option } from 'commander';
 import { quote } from '../base/text.ts';
 import { unblindedBy } from '../core/access/limited-keys.ts';
@@ -32,75 +37,69 @@ import { expectedCommand } from './studies-expected.ts';
 import { checkedStudiesFile, DEFAULT_STUDIES_FILE, readStudiesFile } from './studies-file.ts';
 import { showCommand } from './studies-show.ts';
 
-/** urn studies check: reports problems in the studies file, what would be registered, and how the log differs. */
+export function studiesCommand(): Command[] {
+  return [
+    checkCommand(),
+    registerCommand(),
+    logCommand('list')
+      .description('list the studies in the log, and which of them take participants')
+      .addOption(studiesOption())
+      .addOption(jsonOption())
+      .action(listStudies),
+    showCommand(),
+    expectedCommand(),
+    ...actCommands('studies'),
+    amendCommand(),
+  ];
+}
 
-interface OptionsStudiesCheck extends LogOptions {
+interface CheckOptions extends LogOptions {
   studies?: string;
   json?: boolean;
 }
 
-const HELPStudiesCheck = `
+const CHECK_HELP = `
 For each study it says whether it is new, as registered, as amended, behind (the file describes an earlier design: bring it up
 to date), or differs from the design in force: then it takes no participants, and the exit code is 1. For a new study it
 prints what the next urn serve, or urn studies register, would register for good: read it first. docs/studies-file.md
 describes the file. If the file is refused, all reasons are listed, each with its line; the exit code is 2.`;
 
+/** Reports problems in the studies file, what would be registered, and how the log differs. */
 function checkCommand(): Command {
   return logCommand('check')
     .description('check the studies file, show what would be registered, and compare it with the log')
     .addOption(option('--studies <file>', `the studies file (default: ${DEFAULT_STUDIES_FILE})`))
     .addOption(jsonOption())
-    .addHelpText('after', HELPStudiesCheck)
-    .action(check);
+    .addHelpText('after', CHECK_HELP)
+    .action(checkFile);
 }
 
-async function check(options: OptionsStudiesCheck): Promise<void> {
+async function checkFile(options: CheckOptions): Promise<void> {
   const file = await checkedStudiesFile(options.studies ?? DEFAULT_STUDIES_FILE);
   const { studies, warnings } = file;
-  noteAllStudiesCheck('warning', warnings);
+  noteFindings('warning', warnings);
   const recorded = await recordedStudies(options);
   const outcomes = studies.map((study) => outcomeOf(study, recorded.get(study.configuration.name), file));
-  noteAllStudiesCheck('warning', warningsOf(file, recorded, outcomes));
+  noteFindings('warning', warningsOf(file, recorded, outcomes));
   const advice = studies.flatMap((study) =>
     adviceOn(study, recorded.get(study.configuration.name)?.hasPacks ?? false),
   );
-  noteAllStudiesCheck('advice', advice);
+  noteFindings('advice', advice);
   if (options.json) result(JSON.stringify({ studies: outcomes, warnings, advice }, null, 2));
   else for (const outcome of outcomes) result(outcomeText(outcome));
   if (outcomes.some(({ outcome }) => outcome === 'differs')) process.exitCode = 1;
 }
 
-function noteAllStudiesCheck(kind: 'warning' | 'advice', findings: readonly Finding[]): void {
+function noteFindings(kind: 'warning' | 'advice', findings: readonly Finding[]): void {
   for (const finding of findings) note(`${kind}: ${formatFinding(finding)}`);
 }
 
-/**
- * @returns warnings about new studies
- * @throws StudiesFileError naming everything for which urn serve would refuse the file
- */
-function warningsOf(
-  { studies, unsound, refusals }: CheckedStudiesFile,
-  recorded: ReadonlyMap<string, RecordedWithPacks>,
-  outcomes: readonly FileOutcome[],
-): readonly Finding[] {
-  const isNew = (name: string) => !recorded.has(name);
-  const registered = [...recorded.values()].map((study) => study.registered);
-  const judgement = judgeNewStudies(studies, isNew, registered);
-  const ofUnsound = unsound.flatMap(({ configuration: { name }, refusedIfNew }) =>
-    isNew(name) ? refusedIfNew : [],
-  );
-  const all = [...refusals, ...judgement.refusals, ...ofUnsound];
-  if (all.length === 0) return judgement.warnings;
-  for (const outcome of outcomes) if (outcome.outcome === 'differs') note(outcomeText(outcome));
-  throw new StudiesFileError(all);
-}
-
-interface RecordedWithPacks extends StudyInLog {
+interface StudyInLogWithPacks extends StudyInLog {
   readonly hasPacks: boolean;
 }
 
 /** The registered studies, by name. A file can be checked before there is a log. */
-async function recordedStudies(options: OptionsStudiesCheck): Promise<Map<string, RecordedWithPacks>> {
+async function recordedStudies(options: CheckOptions): Promise<Map<string, StudyInLogWithPacks>> {
   try {
     return await withStudies(options, async (log) => {
       warnOfArmsShown(log);
@@ -128,16 +127,35 @@ function warnOfArmsShown({ keys, studies }: OpenLog): void {
       );
 }
 
-/** urn studies register: registers the new studies of a file while the service runs. */
+/**
+ * @returns warnings about new studies
+ * @throws StudiesFileError naming everything for which urn serve would refuse the file
+ */
+function warningsOf(
+  { studies, unsound, refusals }: CheckedStudiesFile,
+  recorded: ReadonlyMap<string, StudyInLogWithPacks>,
+  outcomes: readonly FileOutcome[],
+): readonly Finding[] {
+  const isNew = (name: string) => !recorded.has(name);
+  const registered = [...recorded.values()].map((study) => study.registered);
+  const judgement = judgeNewStudies(studies, isNew, registered);
+  const ofUnsound = unsound.flatMap(({ configuration: { name }, refusedIfNew }) =>
+    isNew(name) ? refusedIfNew : [],
+  );
+  const all = [...refusals, ...judgement.refusals, ...ofUnsound];
+  if (all.length === 0) return judgement.warnings;
+  for (const outcome of outcomes) if (outcome.outcome === 'differs') note(outcomeText(outcome));
+  throw new StudiesFileError(all);
+}
 
-interface Options extends LogOptions {
+interface RegisterOptions extends LogOptions {
   readonly studies?: string;
   readonly dryRun?: boolean;
   readonly yes?: boolean;
   readonly json?: boolean;
 }
 
-const HELP = `
+const REGISTER_HELP = `
 Each study of the file that is not in the log yet is registered for good, as urn serve would do at its next start. Every
 service of this log serves it within a second, without a restart and whether or not its own studies file names it. Studies
 that are registered stay as they are: if the file differs from one, that is reported, and the exit code is 1; the others are
@@ -150,6 +168,7 @@ Example:
   urn studies check --studies studies.yaml
   urn studies register --studies studies.yaml`;
 
+/** Registers the new studies of a file while the service runs. */
 function registerCommand(): Command {
   return logCommand('register')
     .description('register the new studies of the studies file, also while the service runs')
@@ -157,40 +176,32 @@ function registerCommand(): Command {
     .addOption(option('--dry-run', 'show what would be registered, and write nothing'))
     .addOption(new Option('--yes', 'do not ask before a live study is registered'))
     .addOption(jsonOption())
-    .addHelpText('after', HELP)
-    .action(register);
+    .addHelpText('after', REGISTER_HELP)
+    .action(registerNewStudies);
 }
 
-async function register(options: Options): Promise<void> {
+async function registerNewStudies(options: RegisterOptions): Promise<void> {
   const file = await readStudiesFile(options.studies ?? DEFAULT_STUDIES_FILE);
-  noteAll(file.warnings);
+  noteFindings('warning', file.warnings);
   await withStudies(options, async (log) => {
     const { studies } = log;
     const registered = studies.list().map((study) => study.registered);
-    noteAll(refuseNewStudies(file.studies, (name) => studies.isNew(name), registered));
+    noteFindings(
+      'warning',
+      refuseNewStudies(file.studies, (name) => studies.isNew(name), registered),
+    );
     const compared = readableIn(log, file.studies).map((study) => {
       return { study, outcome: comparedIn(log, study, file) };
     });
     const before = compared.map(({ outcome }) => outcome);
-    if (options.dryRun) return report(before, options);
-    if (!(await isWanted(before, options))) return;
-    const after: Outcome[] = [];
+    if (options.dryRun) return reportOutcomes(before, options);
+    if (!(await isRegistrationWanted(before, options))) return;
+    const after: RegisterOutcome[] = [];
     for (const { study, outcome } of compared)
       after.push(outcome.outcome === 'new' ? await registeredIn(log, study, file) : outcome);
-    report(after, options);
+    reportOutcomes(after, options);
   });
 }
-
-function noteAll(warnings: readonly Finding[]): void {
-  for (const warning of warnings) note(`warning: ${formatFinding(warning)}`);
-}
-
-type Outcome = Omit<FileOutcome, 'outcome'> & {
-  readonly outcome: FileOutcome['outcome'] | 'registered';
-  readonly studyId?: string;
-  /** Proves what was registered. */
-  readonly firstCheckpoint?: string | undefined;
-};
 
 /** The others must not suffer from a study whose records cannot be read or written. */
 function readableIn(
@@ -214,7 +225,10 @@ function comparedIn({ studies }: OpenLog, file: ConfiguredStudy, all: StudiesFil
 }
 
 /** Shows what would be registered, and asks if any of it is live. */
-async function isWanted(outcomes: readonly FileOutcome[], { yes = false }: Options): Promise<boolean> {
+async function isRegistrationWanted(
+  outcomes: readonly FileOutcome[],
+  { yes = false }: RegisterOptions,
+): Promise<boolean> {
   const added = outcomes.filter(({ outcome }) => outcome === 'new');
   for (const one of added) note(outcomeText(one));
   const live = added.filter(({ configuration }) => configuration.mode === 'live');
@@ -223,7 +237,14 @@ async function isWanted(outcomes: readonly FileOutcome[], { yes = false }: Optio
   return mayChange({ mode: 'live' }, { yes }, `Register ${names.join(', ')} for good?`);
 }
 
-async function registeredIn(log: OpenLog, file: ConfiguredStudy, all: StudiesFile): Promise<Outcome> {
+type RegisterOutcome = Omit<FileOutcome, 'outcome'> & {
+  readonly outcome: FileOutcome['outcome'] | 'registered';
+  readonly studyId?: string;
+  /** Proves what was registered. */
+  readonly firstCheckpoint?: string | undefined;
+};
+
+async function registeredIn(log: OpenLog, file: ConfiguredStudy, all: StudiesFile): Promise<RegisterOutcome> {
   const { studies, ledger } = log;
   const { configuration, parameters, seed } = file;
   const done = await studies.register(configuration, seed, cliActor(), parameters);
@@ -236,14 +257,14 @@ async function registeredIn(log: OpenLog, file: ConfiguredStudy, all: StudiesFil
   return { ...outcome, outcome: 'registered', studyId: registered.studyId, firstCheckpoint: proof };
 }
 
-function report(outcomes: readonly Outcome[], { json, dryRun }: Options): void {
+function reportOutcomes(outcomes: readonly RegisterOutcome[], { json, dryRun }: RegisterOptions): void {
   if (json) result(JSON.stringify({ studies: outcomes }, null, 2));
-  else for (const one of outcomes) result(asText(one));
+  else for (const one of outcomes) result(registerOutcomeText(one));
   if (dryRun) note('dry run: nothing was registered');
   if (outcomes.some(({ outcome }) => outcome === 'differs')) process.exitCode = 1;
 }
 
-function asText({ outcome, firstCheckpoint, ...of }: Outcome): string {
+function registerOutcomeText({ outcome, firstCheckpoint, ...of }: RegisterOutcome): string {
   if (outcome !== 'registered') return outcomeText({ ...of, outcome });
   const proof =
     firstCheckpoint === undefined
@@ -255,27 +276,7 @@ function asText({ outcome, firstCheckpoint, ...of }: Outcome): string {
   return [`${of.study}: registered; services of this log serve it within a second`, ...proof].join('\n');
 }
 
-/** urn studies: the studies file and what is registered from it, the studies in the log, and what becomes of them. */
-
-type OptionsStudies = LogOptions & { json?: boolean };
-
-export function studiesCommand(): Command[] {
-  return [
-    checkCommand(),
-    registerCommand(),
-    logCommand('list')
-      .description('list the studies in the log, and which of them take participants')
-      .addOption(studiesOption())
-      .addOption(jsonOption())
-      .action(list),
-    showCommand(),
-    expectedCommand(),
-    ...actCommands('studies'),
-    amendCommand(),
-  ];
-}
-
-async function list(options: OptionsStudies & { studies?: string }): Promise<void> {
+async function listStudies(options: LogOptions & { json?: boolean; studies?: string }): Promise<void> {
   await withStudies(options, async (log) => {
     await suspendAsServed(log, options.studies);
     const rows = log.studies.list().map((study) => summary(log, study));
