@@ -1,3 +1,8 @@
+/**
+ * urn studies show: a study as it is, or as it was at a revision or instant, in words or as JSON. It shows the balance of the
+ * arms, so showing it is recorded. With --sealed, at the end of this file, it shows instead what nobody at a site may know.
+ */
+
 import type { Command } from 'commander';
 import { toJson } from '../base/json.ts';
 import { type BalanceView, type Tally, urnsDiffer } from '../core/model/balance.ts';
@@ -72,148 +77,6 @@ import {
 } from './options.ts';
 import { note, result, table } from './output.ts';
 
-/** urn studies show --sealed: what nobody at a site may know, for the statistician's sealed file. */
-
-async function showSealed(log: OpenLog, study: Study, isJson: boolean): Promise<void> {
-  const { design, registered } = study;
-  const { parameters, seed, seedSource, recoveries, studyId } = registered;
-  await recordDisclosure(log, { what: 'seed', study: design.name });
-  const of = methodParameters(design, parameters);
-  const listed = entriesOf(registeredState(log, study));
-  if (isJson) {
-    const method =
-      'by' in design.method
-        ? { method: design.method.name, by: design.method.by }
-        : { method: design.method.name };
-    const shown = {
-      study: design.name,
-      study_id: studyId,
-      ...method,
-      method_parameters: of,
-      ...(listed.length > 0 && { entries: listed.map(({ text: _, ...entry }) => entry) }),
-      starting_seed: BigInt(seed),
-      seed_source: seedSource,
-    };
-    result(toJson(shown));
-    return;
-  }
-  const isUsed = design.method.name !== 'list';
-  result(
-    table([
-      ['study', design.name],
-      ['study id', studyId],
-      ['method', methodText(design.method)],
-      ...Object.entries(of ?? {}).map(([name, value]) => [name, valueText(value)]),
-      ['starting seed', `${seed} (${seedSource}${isUsed ? '' : ', and not used'})`],
-      ...recoveries.map((one) => ['recovered', describeRecovery(one)]),
-    ]),
-  );
-  if (listed.length > 0)
-    result(
-      `\n${table([
-        ['list', 'entry', 'stratum', 'treatment', ''],
-        ...listed.map(({ list, entry, text, treatment, used }) => [
-          ...[String(list), String(entry), text, treatment],
-          used ? 'used' : '',
-        ]),
-      ])}`,
-    );
-  note('whoever knows this can work out every allocation in advance: keep it where no site can read it');
-}
-
-/** The entries that are not void, as they stand on their lists. */
-function entriesOf(state: Model) {
-  const { slots } = state.design;
-  return strataOf(state)
-    .flatMap(({ name, levels, text, used }) =>
-      (state.entries.strata.get(name)?.entries ?? []).map(({ list, entry, slot }, i) => {
-        return { list, entry, levels, text, treatment: slots[slot] ?? '', used: i < used };
-      }),
-    )
-    .sort((a, b) => a.list - b.list || a.entry - b.entry);
-}
-
-function valueText(
-  value: number | string | undefined | readonly number[] | ReadonlyMap<string, number>,
-): string {
-  if (value instanceof Map) return [...value].map(([factor, weight]) => `${factor} ${weight}`).join(', ');
-  return Array.isArray(value) ? value.join(', ') : String(value);
-}
-
-/** A study as it is, or as it was at a revision or instant: what urn studies show is about. */
-
-interface StudyAtMoment {
-  readonly study: Study;
-  /** Every design until then, in order. */
-  readonly designsUntil: readonly Design[];
-  readonly counts: BalanceView | undefined;
-  readonly breaks: readonly CodeBreak[];
-  readonly heads: HeadCount;
-  /** How many are voided, by cause. */
-  readonly voided: Readonly<Record<string, number>>;
-  readonly limits: readonly LimitInForce[];
-  /** Undefined for a study without packs. */
-  readonly packs: PackNumbers | undefined;
-  /** Undefined for a study that follows no list. */
-  readonly entries: EntryNumbers | undefined;
-  /** The time of the last event that is shown. */
-  readonly at: string | undefined;
-  /** The time of the first event that is not. */
-  readonly nextAt: string | undefined;
-}
-
-function present({ runner, studies }: OpenLog, study: Study): StudyAtMoment {
-  const { stream } = study;
-  const { inOrder } = runner.state(participants, stream);
-  return {
-    study,
-    designsUntil: studies.designs(stream),
-    counts: runner.state(balance, stream)?.view(),
-    breaks: codeBreaksIn(runner.state(participantEvents, stream)),
-    heads: headCount(inOrder),
-    voided: voidedByCause(inOrder),
-    limits: limitsInForce(study.design, inOrder),
-    packs: packNumbers(runner.state(studyState, stream), runner.state(participantEvents, stream)),
-    entries: entryNumbers(runner.state(studyState, stream)),
-    at: runner.lastAt(stream),
-    nextAt: undefined,
-  };
-}
-
-/** @throws UsageError for a moment before the study was registered, or a revision it has not reached */
-async function past({ store, identity }: OpenLog, study: Study, moment: Moment): Promise<StudyAtMoment> {
-  const { stream, revision: last, registered } = study;
-  if (moment.type === 'revision' && moment.revision > last)
-    throw new UsageError(`--revision ${moment.revision} is beyond the study, which is at revision ${last}`);
-  if (moment.type === 'instant' && moment.at < registered.registeredAt)
-    throw new UsageError(
-      `--at ${moment.at} is before the study, which was registered at ${registered.registeredAt}`,
-    );
-  const { states, revision, at, next } = await foldUntil(
-    { store, logId: identity.logId },
-    stream,
-    { registered: studyConfig, designs, participants, balance, participantEvents, studyState },
-    isBeyond(moment),
-  );
-  const { inOrder } = states.participants;
-  const design = states.designs.at(-1) ?? registeredDesign(registered.configuration);
-  return {
-    study: { stream, revision, registered: states.registered ?? registered, design },
-    designsUntil: states.designs,
-    counts: states.balance?.view(),
-    breaks: codeBreaksIn(states.participantEvents),
-    heads: headCount(inOrder),
-    voided: voidedByCause(inOrder),
-    limits: limitsInForce(design, inOrder),
-    packs: packNumbers(states.studyState, states.participantEvents),
-    entries: entryNumbers(states.studyState),
-    at,
-    nextAt: next?.at,
-  };
-}
-
-/** urn studies show: a study as it is, or as it was at a revision or instant. */
-
 interface ShowOptions extends LogOptions {
   json?: boolean;
   studies?: string;
@@ -255,14 +118,14 @@ async function show(name: string, options: ShowOptions): Promise<void> {
       return;
     }
     await suspendAsServed(log, options.studies);
-    const shown = moment ? await past(log, now, moment) : present(log, now);
+    const shown = moment ? await studyAt(log, now, moment) : studyNow(log, now);
     const { study, counts } = shown;
     if (!counts) throw unknownStudy(name);
     await recordDisclosure(log, { what: 'balance', study: name, toRevision: study.revision });
     const recruitment = moment
       ? recruitmentInLog(study.registered.halt)
       : log.studies.recruitment(study.stream);
-    const view: View = {
+    const view: ShownStudy = {
       ...shown,
       counts,
       overview: { ...summary(log, study, shown.heads), ...recruitment },
@@ -272,11 +135,95 @@ async function show(name: string, options: ShowOptions): Promise<void> {
         ? log.ledger.checkpoint(study.stream, 1).note
         : undefined,
     };
-    result(options.json ? JSON.stringify(asJson(view), null, 2) : asText(view));
+    result(options.json ? JSON.stringify(shownJson(view), null, 2) : shownText(view));
   });
 }
 
-interface View extends StudyAtMoment {
+/** @throws UsageError */
+function momentOf({ revision, at }: ShowOptions): Moment | undefined {
+  if (revision !== undefined) {
+    const wanted = parseRevision(revision);
+    if (wanted === undefined) throw new UsageError(`--revision "${revision}" is not ${REVISION_FORM}`);
+    return { type: 'revision', revision: wanted };
+  }
+  if (at === undefined) return undefined;
+  const instant = parseDay(at, 'last');
+  if (instant === undefined) throw new UsageError(`--at "${at}" is not ${DAY_FORM}`);
+  return { type: 'instant', at: instant };
+}
+
+/** What is shown of a study: as it is, or as it was. */
+interface StudyAtMoment {
+  readonly study: Study;
+  /** Every design until then, in order. */
+  readonly designsUntil: readonly Design[];
+  readonly counts: BalanceView | undefined;
+  readonly breaks: readonly CodeBreak[];
+  readonly heads: HeadCount;
+  /** How many are voided, by cause. */
+  readonly voided: Readonly<Record<string, number>>;
+  readonly limits: readonly LimitInForce[];
+  /** Undefined for a study without packs. */
+  readonly packs: PackNumbers | undefined;
+  /** Undefined for a study that follows no list. */
+  readonly entries: EntryNumbers | undefined;
+  /** The time of the last event that is shown. */
+  readonly at: string | undefined;
+  /** The time of the first event that is not. */
+  readonly nextAt: string | undefined;
+}
+
+function studyNow({ runner, studies }: OpenLog, study: Study): StudyAtMoment {
+  const { stream } = study;
+  const { inOrder } = runner.state(participants, stream);
+  return {
+    study,
+    designsUntil: studies.designs(stream),
+    counts: runner.state(balance, stream)?.view(),
+    breaks: codeBreaksIn(runner.state(participantEvents, stream)),
+    heads: headCount(inOrder),
+    voided: voidedByCause(inOrder),
+    limits: limitsInForce(study.design, inOrder),
+    packs: packNumbers(runner.state(studyState, stream), runner.state(participantEvents, stream)),
+    entries: entryNumbers(runner.state(studyState, stream)),
+    at: runner.lastAt(stream),
+    nextAt: undefined,
+  };
+}
+
+/** @throws UsageError for a moment before the study was registered, or a revision it has not reached */
+async function studyAt({ store, identity }: OpenLog, study: Study, moment: Moment): Promise<StudyAtMoment> {
+  const { stream, revision: last, registered } = study;
+  if (moment.type === 'revision' && moment.revision > last)
+    throw new UsageError(`--revision ${moment.revision} is beyond the study, which is at revision ${last}`);
+  if (moment.type === 'instant' && moment.at < registered.registeredAt)
+    throw new UsageError(
+      `--at ${moment.at} is before the study, which was registered at ${registered.registeredAt}`,
+    );
+  const { states, revision, at, next } = await foldUntil(
+    { store, logId: identity.logId },
+    stream,
+    { registered: studyConfig, designs, participants, balance, participantEvents, studyState },
+    isBeyond(moment),
+  );
+  const { inOrder } = states.participants;
+  const design = states.designs.at(-1) ?? registeredDesign(registered.configuration);
+  return {
+    study: { stream, revision, registered: states.registered ?? registered, design },
+    designsUntil: states.designs,
+    counts: states.balance?.view(),
+    breaks: codeBreaksIn(states.participantEvents),
+    heads: headCount(inOrder),
+    voided: voidedByCause(inOrder),
+    limits: limitsInForce(design, inOrder),
+    packs: packNumbers(states.studyState, states.participantEvents),
+    entries: entryNumbers(states.studyState),
+    at,
+    nextAt: next?.at,
+  };
+}
+
+interface ShownStudy extends StudyAtMoment {
   readonly counts: BalanceView;
   readonly overview: ReturnType<typeof summary>;
   /** The current revision of the study, if an earlier moment is shown. */
@@ -285,7 +232,7 @@ interface View extends StudyAtMoment {
   readonly firstCheckpoint: string | undefined;
 }
 
-function asJson(view: View) {
+function shownJson(view: ShownStudy) {
   const {
     study,
     counts,
@@ -317,12 +264,12 @@ function asJson(view: View) {
   };
 }
 
-function asText(view: View): string {
+function shownText(view: ShownStudy): string {
   const { study, counts, firstCheckpoint } = view;
   const { counted, voided, ratio } = counts;
   const divided = ratio ? ' (in brackets: divided by its number in the ratio)' : '';
   const parts = [
-    table(facts(view)),
+    table(studyFacts(view)),
     `participants by treatment${divided}\n${balanceTable(study.design, counts, ratio, voided)}`,
   ];
   if (urnsDiffer(counts)) {
@@ -337,6 +284,110 @@ function asText(view: View): string {
       `first checkpoint (archive it outside this machine: it proves the configuration that was registered)\n\n${firstCheckpoint}`,
     );
   return parts.join('\n\n');
+}
+
+function studyFacts({
+  study,
+  designsUntil,
+  breaks,
+  voided,
+  packs,
+  entries,
+  at,
+  nextAt,
+  overview,
+  lastRevision,
+  verifierKey,
+}: ShownStudy): string[][] {
+  const { registeredAt, seedSource, seedWeak, recoveries, studyId, imported } = study.registered;
+  const { method, name } = study.design;
+  const seed =
+    seedSource === 'drawn'
+      ? `drawn from the operating system${method.name === 'list' ? ', and not used' : ''}`
+      : `configured${seedWeak ? ' (WEAK: below 2^96)' : ''}`;
+  const later = (lastRevision ?? study.revision) - study.revision;
+  return [
+    ['study', name],
+    ...(lastRevision === undefined ? [] : [['as of', `revision ${study.revision}, of ${at}`]]),
+    // This reveals a clock that ran ahead.
+    ...(nextAt === undefined ? [] : [['not shown', `${later} later events, the first of ${nextAt}`]]),
+    ['mode', overview.mode],
+    ['state', whyClosed(overview) ?? overview.state],
+    ['participants', enrolledText(overview)],
+    ...(Object.keys(voided).length > 0 ? [['voided', describeNumbers(voided)]] : []),
+    ...(imported ? [['imported', `${imported.redrawn} redrawn, ${imported.unproven} unproven`]] : []),
+    ...brokenCodeFacts(breaks),
+    ...(packs ? [['packs', packsText(packs)]] : []),
+    ...(entries ? [['entries', entriesText(entries)]] : []),
+    ['registered', registeredAt],
+    ['study id', studyId],
+    ['revision', String(study.revision)],
+    ['verifier key', verifierKey],
+    ['seed', seed],
+    ...recoveries.map((one) => ['recovered', describeRecovery(one)]),
+    ...designFacts(study.design),
+    ...restartFacts(designsUntil),
+  ];
+}
+
+function brokenCodeFacts(breaks: readonly CodeBreak[]): string[][] {
+  const { revealed, unblindingReported } = codeBreakNumbers(breaks);
+  return [
+    ...(revealed ? [['codes broken', describeNumbers(revealed)]] : []),
+    ...(unblindingReported === undefined ? [] : [['unblinded outside', `${unblindingReported} reported`]]),
+  ];
+}
+
+function packsText({
+  registered,
+  given,
+  replaced,
+  withdrawn,
+  dispensed = 0,
+  corrected = 0,
+}: PackNumbers): string {
+  const atVisits = dispensed > 0 ? `, ${dispensed} given at visits (${corrected} corrected)` : '';
+  return `${registered} registered, ${given} given, ${replaced} replaced, ${withdrawn} withdrawn${atVisits}`;
+}
+
+function entriesText({ lists, used, left, skipOwed }: EntryNumbers): string {
+  const waits = skipOwed ? '; nobody is randomized until urn lists skip' : '';
+  return lists === 0
+    ? `none (urn lists add)${waits}`
+    : `${used} used, ${left} left (urn lists status)${waits}`;
+}
+
+function designFacts(inForce: Design): string[][] {
+  const { amendment, idPattern, protocol, visits } = inForce;
+  return [
+    ...(amendment === 0 ? [] : [['amendments', String(amendment)]]),
+    ['blinding', blindingText(inForce)],
+    methodRow(inForce),
+    ...(hasRatio(inForce) ? [['ratio', ratioText(inForce.treatments, ratioOf(inForce))]] : []),
+    ...(idPattern === undefined ? [] : [['id pattern', idPattern]]),
+    ...limitRows(inForce),
+    ['policies', policiesText(inForce)],
+    ...decisionRows({ approvals: [], protocol }),
+    ...(visits.length > 0 ? [['visits', visitsText(visits)]] : []),
+    ...inForce.factors.flatMap(renamedFacts),
+    ...inForce.closedTreatments.map((name) => ['closed arm', name]),
+    ...inForce.stoppedTreatments.map((name) => ['stopped arm', name]),
+    ...inForce.factors.filter(({ isRetired }) => isRetired).map(({ name }) => ['retired factor', name]),
+  ];
+}
+
+/** Records keep the old names of levels. */
+function renamedFacts({ name, earlierNames }: Factor): string[][] {
+  return earlierNames.map((earlier) => ['renamed', `${name} = ${earlier.now}, once ${earlier.name}`]);
+}
+
+/** When the urns, or another method, began anew. */
+function restartFacts(all: readonly Design[]): string[][] {
+  const restarts = all.filter(({ epoch }, i) => epoch > (all[i - 1]?.epoch ?? 0));
+  return restarts.map(({ amendment, epochBegan, method }) => [
+    method.name === 'urn' ? 'urns' : 'method',
+    `began anew at amendment ${amendment} (revision ${epochBegan})`,
+  ]);
 }
 
 /**
@@ -368,119 +419,69 @@ function balanceTable(
   ]);
 }
 
-function brokenCodeFacts(breaks: readonly CodeBreak[]): string[][] {
-  const { revealed, unblindingReported } = codeBreakNumbers(breaks);
-  return [
-    ...(revealed ? [['codes broken', describeNumbers(revealed)]] : []),
-    ...(unblindingReported === undefined ? [] : [['unblinded outside', `${unblindingReported} reported`]]),
-  ];
-}
-
-function facts({
-  study,
-  designsUntil,
-  breaks,
-  voided,
-  packs,
-  entries,
-  at,
-  nextAt,
-  overview,
-  lastRevision,
-  verifierKey,
-}: View): string[][] {
-  const { registeredAt, seedSource, seedWeak, recoveries, studyId, imported } = study.registered;
-  const { method, name } = study.design;
-  const seed =
-    seedSource === 'drawn'
-      ? `drawn from the operating system${method.name === 'list' ? ', and not used' : ''}`
-      : `configured${seedWeak ? ' (WEAK: below 2^96)' : ''}`;
-  const later = (lastRevision ?? study.revision) - study.revision;
-  return [
-    ['study', name],
-    ...(lastRevision === undefined ? [] : [['as of', `revision ${study.revision}, of ${at}`]]),
-    // This reveals a clock that ran ahead.
-    ...(nextAt === undefined ? [] : [['not shown', `${later} later events, the first of ${nextAt}`]]),
-    ['mode', overview.mode],
-    ['state', whyClosed(overview) ?? overview.state],
-    ['participants', enrolledText(overview)],
-    ...(Object.keys(voided).length > 0 ? [['voided', describeNumbers(voided)]] : []),
-    ...(imported ? [['imported', `${imported.redrawn} redrawn, ${imported.unproven} unproven`]] : []),
-    ...brokenCodeFacts(breaks),
-    ...(packs ? [['packs', packsText(packs)]] : []),
-    ...(entries ? [['entries', entriesText(entries)]] : []),
-    ['registered', registeredAt],
-    ['study id', studyId],
-    ['revision', String(study.revision)],
-    ['verifier key', verifierKey],
-    ['seed', seed],
-    ...recoveries.map((one) => ['recovered', describeRecovery(one)]),
-    ...designFacts(study.design),
-    ...urnFacts(designsUntil),
-  ];
-}
-
-function entriesText({ lists, used, left, skipOwed }: EntryNumbers): string {
-  const waits = skipOwed ? '; nobody is randomized until urn lists skip' : '';
-  return lists === 0
-    ? `none (urn lists add)${waits}`
-    : `${used} used, ${left} left (urn lists status)${waits}`;
-}
-
-function packsText({
-  registered,
-  given,
-  replaced,
-  withdrawn,
-  dispensed = 0,
-  corrected = 0,
-}: PackNumbers): string {
-  const atVisits = dispensed > 0 ? `, ${dispensed} given at visits (${corrected} corrected)` : '';
-  return `${registered} registered, ${given} given, ${replaced} replaced, ${withdrawn} withdrawn${atVisits}`;
-}
-
-function designFacts(inForce: Design): string[][] {
-  const { amendment, idPattern, protocol, visits } = inForce;
-  return [
-    ...(amendment === 0 ? [] : [['amendments', String(amendment)]]),
-    ['blinding', blindingText(inForce)],
-    methodRow(inForce),
-    ...(hasRatio(inForce) ? [['ratio', ratioText(inForce.treatments, ratioOf(inForce))]] : []),
-    ...(idPattern === undefined ? [] : [['id pattern', idPattern]]),
-    ...limitRows(inForce),
-    ['policies', policiesText(inForce)],
-    ...decisionRows({ approvals: [], protocol }),
-    ...(visits.length > 0 ? [['visits', visitsText(visits)]] : []),
-    ...inForce.factors.flatMap(renamedFacts),
-    ...inForce.closedTreatments.map((name) => ['closed arm', name]),
-    ...inForce.stoppedTreatments.map((name) => ['stopped arm', name]),
-    ...inForce.factors.filter(({ isRetired }) => isRetired).map(({ name }) => ['retired factor', name]),
-  ];
-}
-
-/** When the urns, or another method, began anew. */
-function urnFacts(all: readonly Design[]): string[][] {
-  const restarts = all.filter(({ epoch }, i) => epoch > (all[i - 1]?.epoch ?? 0));
-  return restarts.map(({ amendment, epochBegan, method }) => [
-    method.name === 'urn' ? 'urns' : 'method',
-    `began anew at amendment ${amendment} (revision ${epochBegan})`,
-  ]);
-}
-
-/** Records keep the old names of levels. */
-function renamedFacts({ name, earlierNames }: Factor): string[][] {
-  return earlierNames.map((earlier) => ['renamed', `${name} = ${earlier.now}, once ${earlier.name}`]);
-}
-
-/** @throws UsageError */
-function momentOf({ revision, at }: ShowOptions): Moment | undefined {
-  if (revision !== undefined) {
-    const wanted = parseRevision(revision);
-    if (wanted === undefined) throw new UsageError(`--revision "${revision}" is not ${REVISION_FORM}`);
-    return { type: 'revision', revision: wanted };
+/** What nobody at a site may know, for the statistician's sealed file. */
+async function showSealed(log: OpenLog, study: Study, isJson: boolean): Promise<void> {
+  const { design, registered } = study;
+  const { parameters, seed, seedSource, recoveries, studyId } = registered;
+  await recordDisclosure(log, { what: 'seed', study: design.name });
+  const of = methodParameters(design, parameters);
+  const listed = sealedEntries(registeredState(log, study));
+  if (isJson) {
+    const method =
+      'by' in design.method
+        ? { method: design.method.name, by: design.method.by }
+        : { method: design.method.name };
+    const shown = {
+      study: design.name,
+      study_id: studyId,
+      ...method,
+      method_parameters: of,
+      ...(listed.length > 0 && { entries: listed.map(({ text: _, ...entry }) => entry) }),
+      starting_seed: BigInt(seed),
+      seed_source: seedSource,
+    };
+    result(toJson(shown));
+    return;
   }
-  if (at === undefined) return undefined;
-  const instant = parseDay(at, 'last');
-  if (instant === undefined) throw new UsageError(`--at "${at}" is not ${DAY_FORM}`);
-  return { type: 'instant', at: instant };
+  const isUsed = design.method.name !== 'list';
+  result(
+    table([
+      ['study', design.name],
+      ['study id', studyId],
+      ['method', methodText(design.method)],
+      ...Object.entries(of ?? {}).map(([name, value]) => [name, parameterText(value)]),
+      ['starting seed', `${seed} (${seedSource}${isUsed ? '' : ', and not used'})`],
+      ...recoveries.map((one) => ['recovered', describeRecovery(one)]),
+    ]),
+  );
+  if (listed.length > 0)
+    result(
+      `\n${table([
+        ['list', 'entry', 'stratum', 'treatment', ''],
+        ...listed.map(({ list, entry, text, treatment, used }) => [
+          ...[String(list), String(entry), text, treatment],
+          used ? 'used' : '',
+        ]),
+      ])}`,
+    );
+  note('whoever knows this can work out every allocation in advance: keep it where no site can read it');
+}
+
+/** The entries that are not void, as they stand on their lists. */
+function sealedEntries(state: Model) {
+  const { slots } = state.design;
+  return strataOf(state)
+    .flatMap(({ name, levels, text, used }) =>
+      (state.entries.strata.get(name)?.entries ?? []).map(({ list, entry, slot }, i) => {
+        return { list, entry, levels, text, treatment: slots[slot] ?? '', used: i < used };
+      }),
+    )
+    .sort((a, b) => a.list - b.list || a.entry - b.entry);
+}
+
+function parameterText(
+  value: number | string | undefined | readonly number[] | ReadonlyMap<string, number>,
+): string {
+  if (value instanceof Map) return [...value].map(([factor, weight]) => `${factor} ${weight}`).join(', ');
+  return Array.isArray(value) ? value.join(', ') : String(value);
 }
