@@ -1,98 +1,3 @@
-import type { Fact } from '../../../events/catalogue.ts';
-import { type Actor, encodeRecord, type LogEvent, type RecordBytes } from '../../../events/record.ts';
-import type { Projection, Runner } from '../../../projections/runner.ts';
-import { DomainError } from '../../base/errors.ts';
-import { CLOCK_TOLERANCE_MS } from '../../base/time.ts';
-import type { Tools } from '../../base/tools.ts';
-import { withinMs } from '../../base/waiting.ts';
-import { type AppendResult, type EventStore, StoreError } from '../../store/event-store.ts';
-import type { Decider } from './decider.ts';
-
-/** What a writer works with, and its limits. */
-
-/** The folded stream that a writer decides against. */
-export interface FoldedStream<State> {
-  readonly state: State;
-  readonly revision: number;
-  /** `at` of the last event. */
-  readonly lastAt: string | undefined;
-  /** Why nothing may be written to the stream now; undefined when writing is allowed. */
-  readonly refusal: Error | undefined;
-  catchUp(): Promise<void>;
-  accept(events: readonly LogEvent[], records: readonly RecordBytes[]): void;
-  listen(listener: (event: LogEvent) => void): () => void;
-}
-
-export interface WriterLimits {
-  /** The most commands that may wait. Any more are refused as overload. */
-  readonly queue: number;
-  readonly batchCommands: number;
-  readonly batchBytes: number;
-  /** How long commands may be decided before the rest of the process has its turn, in ms. */
-  readonly turnMs: number;
-  /** How long a command may take from submission to answer, in ms. */
-  readonly deadlineMs: number;
-  /** How long one append may take before it counts as unclear, in ms. */
-  readonly appendTimeoutMs: number;
-}
-
-export const DEFAULT_LIMITS: WriterLimits = {
-  queue: 10_000,
-  batchCommands: 1000,
-  batchBytes: 512 * 1024,
-  turnMs: 25,
-  deadlineMs: 15_000,
-  appendTimeoutMs: 5_000,
-};
-
-export interface WriterHooks {
-  /** The store has acknowledged events of these types. */
-  onAppend?(seconds: number, types: readonly string[]): void;
-  onConflict?(): void;
-  onUnclear?(error: Error): void;
-  /** An attempt to append has failed. */
-  onAppendFailed?(error: StoreError): void;
-  /** An event was written with an earlier time than its predecessor: the clock was set back in between. */
-  onClockSetBack?(stream: string, before: string, now: string): void;
-}
-
-export interface WriteResult<Outcome> {
-  readonly outcome: Outcome;
-  /** Revision of the fact that the command produced. Without a fact, the revision that the decision is based on. */
-  readonly revision: number;
-}
-
-/** The commands that one append answers. */
-
-export interface BatchItem<Command, Outcome> {
-  readonly command: Command;
-  readonly actor: Actor;
-  /** Monotonic clock, in ms. */
-  readonly deadline: number;
-  /** The outcome of each attempt, by event id. */
-  readonly attempts: Map<string, Outcome>;
-  landed: WriteResult<Outcome> | undefined;
-  readonly resolve: (written: WriteResult<Outcome>) => void;
-  readonly reject: (error: Error) => void;
-}
-
-interface Answer<Command, Outcome> {
-  readonly item: BatchItem<Command, Outcome>;
-  readonly answer: () => void;
-  /** There is no fact, and what another process has written may change that. */
-  readonly mayChange?: boolean;
-}
-
-export interface Batch<Command, Outcome> {
-  readonly expectedRevision: number;
-  /** `at` of the event at that revision. */
-  readonly lastAt: string | undefined;
-  readonly events: LogEvent[];
-  readonly records: RecordBytes[];
-  /** One for each decided command, in order. Called once the records are written. */
-  readonly answers: Answer<Command, Outcome>[];
-}
-
 /**
  * The one write path. Each process has one writer per stream. The writer works in rounds:
  *
@@ -110,7 +15,18 @@ export interface Batch<Command, Outcome> {
  * This makes the facts of a stream strictly serial, for any number of requests and processes: the exact expected
  * revision alone decides who was first. A crash at any point leaves either the whole batch or nothing, and nobody gets
  * an answer before the store has acknowledged the batch.
+ *
+ * How commands are decided is not here: that is the stream's `Decider`.
  */
+import type { Fact } from '../../../events/catalogue.ts';
+import { type Actor, encodeRecord, type LogEvent, type RecordBytes } from '../../../events/record.ts';
+import type { Projection, Runner } from '../../../projections/runner.ts';
+import { DomainError } from '../../base/errors.ts';
+import { CLOCK_TOLERANCE_MS } from '../../base/time.ts';
+import type { Tools } from '../../base/tools.ts';
+import { withinMs } from '../../base/waiting.ts';
+import { type AppendResult, type EventStore, StoreError } from '../../store/event-store.ts';
+import type { Decider } from './decider.ts';
 
 /** Up to this many waiting commands go into one batch. */
 const SMALL_BATCH = 32;
@@ -446,19 +362,93 @@ export class Writer<State, Command, F extends Fact, Outcome> {
   }
 }
 
+export interface WriteResult<Outcome> {
+  readonly outcome: Outcome;
+  /** Revision of the fact that the command produced. Without a fact, the revision that the decision is based on. */
+  readonly revision: number;
+}
+
 function unavailable(error: StoreError): DomainError {
   const why = error.failure === 'full' ? 'the disk is full' : 'the log does not answer';
   const known = error.outcome === 'unclear' ? 'it is not known to be recorded' : 'nothing was recorded';
   return new DomainError('unavailable', `${why}: ${known}; send the same request again`, error);
 }
 
-/** `recover` declares a loss, which must be allowed in a log that lacks records. */
-export type Permission = 'write' | 'sign' | 'recover';
+export interface WriterLimits {
+  /** The most commands that may wait. Any more are refused as overload. */
+  readonly queue: number;
+  readonly batchCommands: number;
+  readonly batchBytes: number;
+  /** How long commands may be decided before the rest of the process has its turn, in ms. */
+  readonly turnMs: number;
+  /** How long a command may take from submission to answer, in ms. */
+  readonly deadlineMs: number;
+  /** How long one append may take before it counts as unclear, in ms. */
+  readonly appendTimeoutMs: number;
+}
 
-/** Decides whether this process may write to a stream or sign a checkpoint of it. */
-export interface Gate {
-  /** Why it may not; undefined if it may. */
-  refusal(stream: string, permission: Permission): DomainError | undefined;
+export const DEFAULT_LIMITS: WriterLimits = {
+  queue: 10_000,
+  batchCommands: 1000,
+  batchBytes: 512 * 1024,
+  turnMs: 25,
+  deadlineMs: 15_000,
+  appendTimeoutMs: 5_000,
+};
+
+export interface WriterHooks {
+  /** The store has acknowledged events of these types. */
+  onAppend?(seconds: number, types: readonly string[]): void;
+  onConflict?(): void;
+  onUnclear?(error: Error): void;
+  /** An attempt to append has failed. */
+  onAppendFailed?(error: StoreError): void;
+  /** An event was written with an earlier time than its predecessor: the clock was set back in between. */
+  onClockSetBack?(stream: string, before: string, now: string): void;
+}
+
+/** A command, from its submission to its answer. */
+interface BatchItem<Command, Outcome> {
+  readonly command: Command;
+  readonly actor: Actor;
+  /** Monotonic clock, in ms. */
+  readonly deadline: number;
+  /** The outcome of each attempt, by event id. */
+  readonly attempts: Map<string, Outcome>;
+  landed: WriteResult<Outcome> | undefined;
+  readonly resolve: (written: WriteResult<Outcome>) => void;
+  readonly reject: (error: Error) => void;
+}
+
+/** What one round decides: the records of one append, and the answers that it allows. */
+interface Batch<Command, Outcome> {
+  readonly expectedRevision: number;
+  /** `at` of the event at that revision. */
+  readonly lastAt: string | undefined;
+  readonly events: LogEvent[];
+  readonly records: RecordBytes[];
+  /** One for each decided command, in order. Called once the records are written. */
+  readonly answers: Answer<Command, Outcome>[];
+}
+
+interface Answer<Command, Outcome> {
+  readonly item: BatchItem<Command, Outcome>;
+  readonly answer: () => void;
+  /** There is no fact, and what another process has written may change that. */
+  readonly mayChange?: boolean;
+}
+
+/** The folded stream that a writer decides against. */
+interface FoldedStream<State> {
+  readonly state: State;
+  readonly revision: number;
+  /** `at` of the last event. */
+  readonly lastAt: string | undefined;
+  /** Why nothing may be written to the stream now; undefined when writing is allowed. */
+  readonly refusal: Error | undefined;
+  catchUp(): Promise<void>;
+  accept(events: readonly LogEvent[], records: readonly RecordBytes[]): void;
+  listen(listener: (event: LogEvent) => void): () => void;
 }
 
 /** What all writers of a log share. */
@@ -471,8 +461,17 @@ export interface LogParts {
   readonly hooks?: WriterHooks;
 }
 
+/** Decides whether this process may write to a stream or sign a checkpoint of it. */
+export interface Gate {
+  /** Why it may not; undefined if it may. */
+  refusal(stream: string, permission: Permission): DomainError | undefined;
+}
+
+/** `recover` declares a loss, which must be allowed in a log that lacks records. */
+export type Permission = 'write' | 'sign' | 'recover';
+
 /**
- * The folded stream that a writer decides against.
+ * The folded stream of a writer: what the runner has folded, as far as the gate lets it be written to.
  * @param permission what the writer asks the gate for
  */
 export function foldedStream<State>(
