@@ -1,17 +1,28 @@
+/**
+ * Wei's urn, from the balls to the evidence. Each level of each factor has an urn. A participant is drawn from the most
+ * imbalanced of the urns of their levels, and ties are broken by lot.
+ *
+ * `UrnKernel` is the one implementation. It works on typed arrays, which are used again for each allocation: under the write
+ * path, and under simulations, which allocate millions. `workOut` shows every number on the way to one allocation.
+ *
+ * Sources: L. J. Wei, "The Adaptive Biased Coin Design for Sequential Experiments", Annals of Statistics 6(1), 1978;
+ * the urn UD(w, alpha, beta) of Wei and Lachin, Controlled Clinical Trials 9(4), 1988, for several treatments; the reference
+ * implementation for method 1 (which urn is drawn from) and for the order of the two draws (the lot first).
+ */
 import type { BgState, ImbalanceMeasure } from '../../../events/study.ts';
-import { type BgState as BgStateAllocateIn, boundedInteger, Pcg64 } from '../random/pcg64.ts';
+import { boundedInteger, Pcg64 } from '../random/pcg64.ts';
 import { fillCumulative, fillProbabilities, indexAt, listOf } from './draw.ts';
 import type { Counts } from './memory.ts';
 import type { Evidence, Memory, Method, OpenSlots } from './method.ts';
 
-/**
- * What an urn holds after the assignments so far.
- *
- * Source: L. J. Wei, "The Adaptive Biased Coin Design for Sequential Experiments", Annals of Statistics 6(1), 1978;
- * the urn UD(w, alpha, beta) of Wei and Lachin, Controlled Clinical Trials 9(4), 1988, for several treatments.
- */
+/** What of a study's design an allocation sees. With a ratio, the imbalance does not depend on the order of the slots. */
+export interface UrnDesign extends OpenSlots, UrnWeights {
+  /** Those whose urns can be drawn from. */
+  readonly factors: readonly { readonly name: string }[];
+  readonly D: ImbalanceMeasure;
+}
 
-export interface UrnWeights {
+interface UrnWeights {
   /** Balls per treatment at the start. */
   readonly w: number;
   /** Balls added for the assigned treatment. */
@@ -21,176 +32,11 @@ export interface UrnWeights {
 }
 
 /**
- * b_k = w + alpha * n_k + beta * (N - n_k), with N = sum of n_k.
- *
- * @param counts n_k, participants of the urn's level on each treatment; `count` of them from `start` on
- * @param balls is filled with b_k, at the same places; their sum is exact and above zero
- * @returns T, the sum
- * @throws RangeError when the urn would be empty, hold a negative number of balls, or more than a double counts exactly
- */
-function fillBalls(
-  { w, alpha, beta }: UrnWeights,
-  counts: ArrayLike<number>,
-  balls: number[] | Float64Array,
-  start: number,
-  count: number,
-): number {
-  const end = start + count;
-  let participants = 0;
-  for (let i = start; i < end; i++) participants += counts[i] as number;
-
-  let total = 0;
-  for (let i = start; i < end; i++) {
-    const assigned = counts[i] as number;
-    const held = w + alpha * assigned + beta * (participants - assigned);
-    if (!(held >= 0)) throw new RangeError(`an urn cannot hold ${held} balls for a treatment`);
-    total += held;
-    balls[i] = held;
-  }
-  // No term is negative, so if the total is exact, so is every term.
-  if (!Number.isSafeInteger(total)) throw new RangeError(`an urn cannot hold ${total} balls: above 2^53 - 1`);
-  if (total === 0) throw new RangeError('the urn is empty: w must be at least 1');
-  return total;
-}
-
-/** The balls of one urn, in the order of the counts. Errors are those of `fillBalls`. */
-export function balls(weights: UrnWeights, counts: readonly number[]): number[] {
-  const urn: number[] = [];
-  fillBalls(weights, counts, urn, 0, counts.length);
-  return urn;
-}
-
-/**
- * How far an urn is from holding equally many balls for every treatment.
- *
- * The order of operations is that of the reference implementation, and it is part of the algorithm: an urn is a candidate
- * when its d exactly equals the largest, so the last bit of a double decides ties. Do not reorder, fuse or factor out
- * operations, or sum in another way, even if the result is equal on paper.
- *
- * Known hazard: two urns whose variance or chisquare is equal as a rational number, say with the balls 2, 2, 1 and
- * 1, 2, 2, may differ in the last bit as doubles. Then the lot that method 1 describes is not cast between them. Instead,
- * the urn that rounded up is drawn from: the same one each time, so that three or more arms do not have exactly equal
- * chances (docs/methods.md). This was seen in about 0.3 % of allocations; 14 are among the 2,100 in
- * test/vectors/reference-histories.json. The reference implementation does the same, and its studies could not be
- * replayed otherwise. The range, a single rounded division, is not affected.
- */
-
-/**
- * @param measure the study's `D`
- * @param balls b_k of an urn, whole numbers, with a sum T above zero; `count` of them, at least two, from `start` on
- * @returns d, without unit, at least zero; zero for equal b_k (up to rounding for variance and chisquare):
- *   range (max b - min b) / T; variance sum (m - f_k)^2 / (K - 1); chisquare sum of (f_k - m)^2 / m;
- *   with f_k = b_k / T and m = (f_1 + f_2 + ...) / K
- */
-export function imbalance(
-  measure: ImbalanceMeasure,
-  balls: ArrayLike<number>,
-  start = 0,
-  count = balls.length,
-): number {
-  const end = start + count;
-  let total = 0;
-  for (let i = start; i < end; i++) total += balls[i] as number;
-  if (measure === 'range') return spread(balls, start, end) / total;
-
-  let mean = 0;
-  for (let i = start; i < end; i++) mean += (balls[i] as number) / total;
-  mean /= count;
-  let distance = 0;
-  for (let i = start; i < end; i++) {
-    const f = (balls[i] as number) / total;
-    distance += measure === 'variance' ? (mean - f) * (mean - f) : ((f - mean) * (f - mean)) / mean;
-  }
-  return measure === 'variance' ? distance / (count - 1) : distance;
-}
-
-function spread(balls: ArrayLike<number>, start: number, end: number): number {
-  let most = balls[start] as number;
-  let least = most;
-  for (let i = start + 1; i < end; i++) {
-    const held = balls[i] as number;
-    if (held > most) most = held;
-    if (held < least) least = held;
-  }
-  return most - least;
-}
-
-/**
- * Method 1: which urns may be drawn from.
- *
- * Source: the reference implementation. Equality is exact equality of doubles (see imbalance.ts). The order is Python's
- * order of strings, by code point. It matters because the lot picks an index.
- */
-
-/** @returns the indexes of the names (well-formed Unicode, all different), in the order of the names by code point */
-export function byCodePoint(names: readonly string[]): number[] {
-  return [...names.keys()].sort((a, b) => compareCodePoints(names[a] ?? '', names[b] ?? ''));
-}
-
-/**
- * @param imbalances d of each factor's urn
- * @param order the indexes of the factors, each once, in the order of their names
- * @param candidates is filled, from the start, with the indexes of the factors whose d equals the largest, in this order
- * @returns how many these are; at least one
- * @throws RangeError when there is no urn, or a d is not a number
- */
-export function largest(
-  imbalances: ArrayLike<number>,
-  order: ArrayLike<number>,
-  candidates: number[] | Int32Array,
-): number {
-  if (imbalances.length === 0) throw new RangeError('no urn to select from');
-  let most = -1;
-  for (let i = 0; i < imbalances.length; i++) {
-    const one = imbalances[i] as number;
-    if (Number.isNaN(one)) throw new RangeError('an imbalance is not a number');
-    if (one > most) most = one;
-  }
-  let count = 0;
-  for (let i = 0; i < order.length; i++) {
-    const index = order[i] as number;
-    if (imbalances[index] === most) candidates[count++] = index;
-  }
-  return count;
-}
-
-/**
- * Order of two well-formed strings by code point. `<` on strings compares UTF-16 units, which sorts characters
- * beyond U+FFFF (surrogates, D800 to DFFF) before those from U+E000 to U+FFFF.
- *
- * @returns below zero when a comes first, zero when equal, above zero when b comes first
- */
-export function compareCodePoints(a: string, b: string): number {
-  const shorter = Math.min(a.length, b.length);
-  for (let i = 0; i < shorter; i++) {
-    if (a.charCodeAt(i) === b.charCodeAt(i)) continue;
-    // At the first difference, both are at the start of a character, or both at low surrogates after the same high one.
-    return (a.codePointAt(i) ?? 0) - (b.codePointAt(i) ?? 0);
-  }
-  return a.length - b.length;
-}
-
-/**
- * The method on typed arrays, which are used again for each allocation: the one implementation, under the write path
- * (allocate.ts), which adds the evidence, and under simulations, which allocate millions.
- *
- * Sources: Wei 1978 for the urn; the reference implementation for method 1 (draw from the participant's most imbalanced
- * urn, break ties by lot) and for the order of the two draws (the lot first).
- */
-
-/** What of a study's design an allocation sees. With a ratio, the imbalance does not depend on the order of the slots. */
-export interface UrnDesign extends OpenSlots, UrnWeights {
-  /** Those whose urns can be drawn from. */
-  readonly factors: readonly { readonly name: string }[];
-  readonly D: ImbalanceMeasure;
-}
-
-/**
  * The urns that one participant may be drawn from. `look` and `draw` leave the numbers on the way in the arrays until the
  * next participant. Indexes are those of the design's factors and slots, unless stated otherwise; an array over both has the
  * slots of the first factor, then of the second, and so on.
  */
-export class Kernel implements Method {
+export class UrnKernel implements Method {
   readonly drawsFromCounts = true;
   readonly #design: UrnDesign;
   /** Index, in the counts, of each factor. */
@@ -257,7 +103,7 @@ export class Kernel implements Method {
       const factor = this.#factors[i] as number;
       this.#see(i, counts.cells, layout.row(factor, levels[factor] as number) * layout.stride);
     }
-    this.candidateCount = largest(this.imbalances, this.#byName, this.candidates);
+    this.candidateCount = fillCandidates(this.imbalances, this.#byName, this.candidates);
     this.#fillChances();
   }
 
@@ -325,27 +171,159 @@ export class Kernel implements Method {
 /** The evidence, in the order in which its members are recorded. */
 export type UrnDraw = NonNullable<Evidence['draw']>;
 
-const kernels = new WeakMap<UrnDesign, Kernel>();
+/**
+ * b_k = w + alpha * n_k + beta * (N - n_k), with N = sum of n_k.
+ *
+ * @param counts n_k, participants of the urn's level on each treatment; `count` of them from `start` on
+ * @param balls is filled with b_k, at the same places; their sum is exact and above zero
+ * @returns T, the sum
+ * @throws RangeError when the urn would be empty, hold a negative number of balls, or more than a double counts exactly
+ */
+function fillBalls(
+  { w, alpha, beta }: UrnWeights,
+  counts: ArrayLike<number>,
+  balls: number[] | Float64Array,
+  start: number,
+  count: number,
+): number {
+  const end = start + count;
+  let participants = 0;
+  for (let i = start; i < end; i++) participants += counts[i] as number;
 
-/** The kernel of a design, always the same one, so that its arrays are used again. */
-export function kernelOf(design: UrnDesign): Kernel {
-  const known = kernels.get(design);
-  if (known) return known;
-  const made = new Kernel(design);
-  kernels.set(design, made);
-  return made;
+  let total = 0;
+  for (let i = start; i < end; i++) {
+    const assigned = counts[i] as number;
+    const held = w + alpha * assigned + beta * (participants - assigned);
+    if (!(held >= 0)) throw new RangeError(`an urn cannot hold ${held} balls for a treatment`);
+    total += held;
+    balls[i] = held;
+  }
+  // No term is negative, so if the total is exact, so is every term.
+  if (!Number.isSafeInteger(total)) throw new RangeError(`an urn cannot hold ${total} balls: above 2^53 - 1`);
+  if (total === 0) throw new RangeError('the urn is empty: w must be at least 1');
+  return total;
+}
+
+/** The balls of one urn, in the order of the counts. Errors are those of `fillBalls`. */
+export function balls(weights: UrnWeights, counts: readonly number[]): number[] {
+  const urn: number[] = [];
+  fillBalls(weights, counts, urn, 0, counts.length);
+  return urn;
 }
 
 /**
- * One allocation: which treatment a participant gets, and the evidence with which anyone can repeat the draw. The method
- * itself is in kernel.ts.
+ * How far an urn is from holding equally many balls for every treatment.
+ *
+ * The order of operations is that of the reference implementation, and it is part of the algorithm: an urn is a candidate
+ * when its d exactly equals the largest, so the last bit of a double decides ties. Do not reorder, fuse or factor out
+ * operations, or sum in another way, even if the result is equal on paper.
+ *
+ * Known hazard: two urns whose variance or chisquare is equal as a rational number, say with the balls 2, 2, 1 and
+ * 1, 2, 2, may differ in the last bit as doubles. Then the lot that method 1 describes is not cast between them. Instead,
+ * the urn that rounded up is drawn from: the same one each time, so that three or more arms do not have exactly equal
+ * chances (docs/methods.md). This was seen in about 0.3 % of allocations; 14 are among the 2,100 in
+ * test/vectors/reference-histories.json. The reference implementation does the same, and its studies could not be
+ * replayed otherwise. The range, a single rounded division, is not affected.
+ *
+ * @param measure the study's `D`
+ * @param balls b_k of an urn, whole numbers, with a sum T above zero; `count` of them, at least two, from `start` on
+ * @returns d, without unit, at least zero; zero for equal b_k (up to rounding for variance and chisquare):
+ *   range (max b - min b) / T; variance sum (m - f_k)^2 / (K - 1); chisquare sum of (f_k - m)^2 / m;
+ *   with f_k = b_k / T and m = (f_1 + f_2 + ...) / K
  */
+export function imbalance(
+  measure: ImbalanceMeasure,
+  balls: ArrayLike<number>,
+  start = 0,
+  count = balls.length,
+): number {
+  const end = start + count;
+  let total = 0;
+  for (let i = start; i < end; i++) total += balls[i] as number;
+  if (measure === 'range') return spread(balls, start, end) / total;
 
-export interface UrnAllocation {
-  /** Index of the slot in the counts. */
-  readonly slot: number;
-  readonly treatment: string;
-  readonly draw: UrnDraw;
+  let mean = 0;
+  for (let i = start; i < end; i++) mean += (balls[i] as number) / total;
+  mean /= count;
+  let distance = 0;
+  for (let i = start; i < end; i++) {
+    const f = (balls[i] as number) / total;
+    distance += measure === 'variance' ? (mean - f) * (mean - f) : ((f - mean) * (f - mean)) / mean;
+  }
+  return measure === 'variance' ? distance / (count - 1) : distance;
+}
+
+function spread(balls: ArrayLike<number>, start: number, end: number): number {
+  let most = balls[start] as number;
+  let least = most;
+  for (let i = start + 1; i < end; i++) {
+    const held = balls[i] as number;
+    if (held > most) most = held;
+    if (held < least) least = held;
+  }
+  return most - least;
+}
+
+/**
+ * Method 1: which urns may be drawn from. Equality is exact equality of doubles (see `imbalance`). The order is Python's order
+ * of strings, by code point, as in the reference implementation. It matters because the lot picks an index.
+ *
+ * @param imbalances d of each factor's urn
+ * @param order the indexes of the factors, each once, in the order of their names
+ * @param candidates is filled, from the start, with the indexes of the factors whose d equals the largest, in this order
+ * @returns how many these are; at least one
+ * @throws RangeError when there is no urn, or a d is not a number
+ */
+export function fillCandidates(
+  imbalances: ArrayLike<number>,
+  order: ArrayLike<number>,
+  candidates: number[] | Int32Array,
+): number {
+  if (imbalances.length === 0) throw new RangeError('no urn to select from');
+  let most = -1;
+  for (let i = 0; i < imbalances.length; i++) {
+    const one = imbalances[i] as number;
+    if (Number.isNaN(one)) throw new RangeError('an imbalance is not a number');
+    if (one > most) most = one;
+  }
+  let count = 0;
+  for (let i = 0; i < order.length; i++) {
+    const index = order[i] as number;
+    if (imbalances[index] === most) candidates[count++] = index;
+  }
+  return count;
+}
+
+/** @returns the indexes of the names (well-formed Unicode, all different), in the order of the names by code point */
+export function byCodePoint(names: readonly string[]): number[] {
+  return [...names.keys()].sort((a, b) => compareCodePoints(names[a] ?? '', names[b] ?? ''));
+}
+
+/**
+ * Order of two well-formed strings by code point. `<` on strings compares UTF-16 units, which sorts characters
+ * beyond U+FFFF (surrogates, D800 to DFFF) before those from U+E000 to U+FFFF.
+ *
+ * @returns below zero when a comes first, zero when equal, above zero when b comes first
+ */
+export function compareCodePoints(a: string, b: string): number {
+  const shorter = Math.min(a.length, b.length);
+  for (let i = 0; i < shorter; i++) {
+    if (a.charCodeAt(i) === b.charCodeAt(i)) continue;
+    // At the first difference, both are at the start of a character, or both at low surrogates after the same high one.
+    return (a.codePointAt(i) ?? 0) - (b.codePointAt(i) ?? 0);
+  }
+  return a.length - b.length;
+}
+
+const kernels = new WeakMap<UrnDesign, UrnKernel>();
+
+/** The kernel of a design, always the same one, so that its arrays are used again. */
+export function kernelOf(design: UrnDesign): UrnKernel {
+  const known = kernels.get(design);
+  if (known) return known;
+  const made = new UrnKernel(design);
+  kernels.set(design, made);
+  return made;
 }
 
 /** The urn of one of the participant's levels, and how far it is from holding equally many balls for every slot. */
@@ -359,7 +337,7 @@ interface Urn {
 }
 
 /** Every number on the way to an allocation. Indexes are those of the design's factors and slots. */
-export interface Working {
+interface Working {
   /** One per factor. */
   readonly urns: readonly Urn[];
   /** Indexes of the factors whose urns are most imbalanced, sorted by name by code point. */
@@ -394,7 +372,7 @@ export function workOut(
   design: UrnDesign,
   counts: Counts,
   levelIndexes: readonly number[],
-  bgStateBefore: BgStateAllocateIn,
+  bgStateBefore: BgState,
 ): Working {
   const { factors, slots } = design;
   const kernel = kernelOf(design);
@@ -423,6 +401,32 @@ export function workOut(
   };
 }
 
+/** An element that must exist. An index out of range is a bug in this file. */
+function at<T>(list: ArrayLike<T>, index: number): T {
+  const element = list[index];
+  if (element === undefined) throw new RangeError(`no element ${index} among ${list.length}`);
+  return element;
+}
+
+/** Which treatment a participant gets, and the evidence with which anyone can repeat the draw. */
+export interface UrnAllocation {
+  /** Index of the slot in the counts. */
+  readonly slot: number;
+  readonly treatment: string;
+  readonly draw: UrnDraw;
+}
+
+/** The results of `workOut` that are recorded. Parameters and errors are the same. */
+export function allocate(
+  design: UrnDesign,
+  counts: Counts,
+  levelIndexes: readonly number[],
+  bgStateBefore: BgState,
+): UrnAllocation {
+  const { slot, treatment, draw } = workOut(design, counts, levelIndexes, bgStateBefore);
+  return { slot, treatment, draw };
+}
+
 /** n_k of one level of the counts, of the slots that the design sees. */
 export function rowSeen(
   { places }: UrnDesign,
@@ -432,22 +436,4 @@ export function rowSeen(
 ): readonly number[] {
   const row = counts.of(factor, level);
   return places ? places.slots.map((slot) => at(row, slot)) : row;
-}
-
-/** The results of `workOut` that are recorded. Parameters and errors are the same. */
-export function allocate(
-  design: UrnDesign,
-  counts: Counts,
-  levelIndexes: readonly number[],
-  bgStateBefore: BgStateAllocateIn,
-): UrnAllocation {
-  const { slot, treatment, draw } = workOut(design, counts, levelIndexes, bgStateBefore);
-  return { slot, treatment, draw };
-}
-
-/** An element that must exist. An index out of range is a bug in this file. */
-function at<T>(list: ArrayLike<T>, index: number): T {
-  const element = list[index];
-  if (element === undefined) throw new RangeError(`no element ${index} among ${list.length}`);
-  return element;
 }

@@ -4,7 +4,7 @@ import { Complete } from '../methods/complete.ts';
 import { FollowedList, type ListDesign } from '../methods/list.ts';
 import type { Method, OpenSlots } from '../methods/method.ts';
 import { Minimization, type MinimizationDesign } from '../methods/minimization.ts';
-import { Kernel, kernelOf, type UrnDesign } from '../methods/urn.ts';
+import { kernelOf, type UrnDesign, UrnKernel } from '../methods/urn.ts';
 import { type Design, hasRatio } from './design.ts';
 
 /** The method of a study, and what it sees of the study's design. */
@@ -78,7 +78,7 @@ export function methodOf(design: MethodDesign): Method {
 function newMethod(design: MethodDesign): Method {
   switch (design.method) {
     case 'urn':
-      return new Kernel(design);
+      return new UrnKernel(design);
     case 'complete':
       return new Complete(design);
     case 'blocks':

@@ -9,7 +9,7 @@ import { fillCumulative, indexAt } from '../../core/methods/draw.ts';
 import { Counts, OpenBlocks } from '../../core/methods/memory.ts';
 import type { Memory, Method } from '../../core/methods/method.ts';
 import { Minimization } from '../../core/methods/minimization.ts';
-import { Kernel } from '../../core/methods/urn.ts';
+import { UrnKernel } from '../../core/methods/urn.ts';
 import type { Pcg64 } from '../../core/random/pcg64.ts';
 import type { Comparator, MinimizationRule, SimulatedDesign } from './plan.ts';
 
@@ -75,7 +75,7 @@ function urnRule(
   const { factors } = participants;
   const used = within.length > 0 ? within : [...factors.keys()];
   const { slots, hasRatio } = openSlots(ratio);
-  const kernel = new Kernel({
+  const kernel = new UrnKernel({
     ...rule,
     factors: used.map((factor) => factorAt(factors, factor)),
     ...{ slots, hasRatio, places: { slots: [...slots.keys()], factors: used } },

@@ -5,7 +5,7 @@
 import { describe, expect, it } from 'vitest';
 import type { ImbalanceMeasure } from '../../../events/study.ts';
 import { Counts } from '../../../src/core/methods/memory.ts';
-import { Kernel } from '../../../src/core/methods/urn.ts';
+import { UrnKernel } from '../../../src/core/methods/urn.ts';
 import { Pcg64 } from '../../../src/core/random/pcg64.ts';
 
 interface Trial {
@@ -18,7 +18,7 @@ interface Trial {
 function lastOf({ slots, D, hasRatio }: Trial, factors: number) {
   const names = Array.from({ length: factors }, (_, factor) => ({ name: `factor ${factor + 10}` }));
   const arms = Array.from({ length: slots }, (_, slot) => `slot ${slot}`);
-  const kernel = new Kernel({ slots: arms, factors: names, w: 1, alpha: 0, beta: 1, D, hasRatio });
+  const kernel = new UrnKernel({ slots: arms, factors: names, w: 1, alpha: 0, beta: 1, D, hasRatio });
   const shape = { slots: { length: slots }, factors: names.map(() => ({ levels: [...Array(4).keys()] })) };
   return (levels: readonly (readonly number[])[]): number[] => {
     const found = arms.map(() => 0);
@@ -134,7 +134,7 @@ describe('the seventh participant, with 13 factors of 3 levels and three arms', 
     ['range', 'each arm equally often', [1 / 3, 1 / 3, 1 / 3]],
   ])('gets by %s %s', (D, _, expected) => {
     const slots = ['A', 'B', 'C'];
-    const kernel = new Kernel({ slots, factors: names, w: 1, alpha: 0, beta: 1, D, hasRatio: false });
+    const kernel = new UrnKernel({ slots, factors: names, w: 1, alpha: 0, beta: 1, D, hasRatio: false });
     const generator = Pcg64.fromSeed(20260117n);
     const trials = 6000;
     const found = slots.map(() => 0);

@@ -9,8 +9,8 @@ import {
   balls,
   byCodePoint,
   compareCodePoints,
+  fillCandidates,
   imbalance,
-  largest,
   type UrnAllocation,
 } from '../../../src/core/methods/urn.ts';
 import { type BgState, Pcg64 } from '../../../src/core/random/pcg64.ts';
@@ -265,7 +265,7 @@ const urns = fc.uniqueArray(fc.record({ name, d: fc.constantFrom(0, 0.25, 0.5) }
 /** The candidates among factors of these names and imbalances. */
 function mostImbalanced(names: readonly string[], imbalances: readonly number[]): number[] {
   const candidates: number[] = [];
-  expect(largest(imbalances, byCodePoint(names), candidates)).toBe(candidates.length);
+  expect(fillCandidates(imbalances, byCodePoint(names), candidates)).toBe(candidates.length);
   return candidates;
 }
 
