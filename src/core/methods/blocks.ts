@@ -1,3 +1,10 @@
+/**
+ * Permuted blocks in strata. Each block has places for every slot, of a size by lot, and each participant draws one of the
+ * places that are left: so the order in it is a random permutation that nobody, not even the log, holds beforehand.
+ *
+ * Source: M. Zelen, "The randomization and stratification of patients to clinical trials", Journal of Chronic Diseases 27,
+ * 1974, for blocks in strata.
+ */
 import type { BgState } from '../../../events/study.ts';
 import { boundedInteger, type Pcg64 } from '../random/pcg64.ts';
 import { WeightedDraw } from './draw.ts';
@@ -10,14 +17,6 @@ import {
   type Stratified,
   stratumOf,
 } from './method.ts';
-
-/**
- * Permuted blocks in strata. Each block has places for every slot, of a size by lot, and each participant draws one of the
- * places that are left: so the order in it is a random permutation that nobody, not even the log, holds beforehand.
- *
- * Source: M. Zelen, "The randomization and stratification of patients to clinical trials", Journal of Chronic Diseases 27,
- * 1974, for blocks in strata.
- */
 
 export interface BlocksDesign extends OpenSlots, Stratified {
   /** How many places each slot has in a block of each size. Undefined: it is withheld, and nothing can be drawn. */

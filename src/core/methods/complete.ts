@@ -1,9 +1,8 @@
+/** Complete randomization: each participant independently of all others, every slot equally likely. */
 import type { BgState } from '../../../events/study.ts';
 import type { Pcg64 } from '../random/pcg64.ts';
 import { WeightedDraw } from './draw.ts';
 import type { Evidence, Method, OpenSlots } from './method.ts';
-
-/** Complete randomization: each participant independently of all others, every slot equally likely. */
 
 export class Complete implements Method {
   readonly drawsFromCounts = false;

@@ -1,3 +1,4 @@
+/** A list of allocations that was made elsewhere: each participant gets the next entry of their stratum. Nothing is drawn. */
 import type { Entry } from './memory.ts';
 import {
   type Evidence,
@@ -7,8 +8,6 @@ import {
   type Stratified,
   stratumOf,
 } from './method.ts';
-
-/** A list of allocations that was made elsewhere: each participant gets the next entry of their stratum. Nothing is drawn. */
 
 export type ListDesign = OpenSlots & Stratified;
 

@@ -1,50 +1,20 @@
 /**
- * How many participants with each level of each factor are in each slot: a place of a treatment in the urn. Unless the
- * study has a ratio, each treatment has one. This is all that the urn needs to know about the past, so the cost of an
- * allocation does not grow with the study.
+ * What methods remember of the participants so far: counts (the urn, minimization, and policies whatever the method), open
+ * blocks (permuted blocks) and the entries of lists. Each can be forked, so that the write path and replicates try things out
+ * without changing the original.
  */
-
-/** A study's factors, levels and slots, in the order of their indexes. */
-interface Shape {
-  readonly slots: { readonly length: number };
-  readonly factors: readonly { readonly levels: readonly unknown[] }[];
-}
 
 /** The index of the level of a participant who has none of a factor. */
 export const NO_LEVEL = -1;
 
 /** The row that counts everybody. */
-export const ALL = 0;
+export const EVERYBODY_ROW = 0;
 
-/** Where the table of counts has the row of each level: a count for each slot that there ever was, so that no row moves. */
-export class Layout {
-  /** How many slots the design has. */
-  readonly slots: number;
-  /** How many counts a row has. */
-  readonly stride: number;
-  /** By factor and level. */
-  readonly rows: readonly (readonly number[])[];
-  readonly rowCount: number;
-
-  /** @param before of the design until now: new levels get the rows behind its rows, so that a table only grows */
-  constructor({ slots, factors }: Shape, before?: Layout) {
-    let rowCount = before?.rowCount ?? ALL + 1;
-    this.rows = factors.map(({ levels }, factor) =>
-      levels.map((_, level) => before?.rows[factor]?.[level] ?? rowCount++),
-    );
-    this.slots = slots.length;
-    this.stride = Math.max(slots.length, before?.stride ?? 0);
-    this.rowCount = rowCount;
-  }
-
-  /** @throws RangeError when there is no such factor or level */
-  row(factor: number, level: number): number {
-    const row = this.rows[factor]?.[level];
-    if (row === undefined) throw new RangeError(`no level ${level} of a factor ${factor} in this study`);
-    return row;
-  }
-}
-
+/**
+ * How many participants with each level of each factor are in each slot: a place of a treatment in the urn. Unless the
+ * study has a ratio, each treatment has one. This is all that the urn needs to know about the past, so the cost of an
+ * allocation does not grow with the study.
+ */
 export class Counts {
   #layout: Layout;
   /** Row by row. */
@@ -80,7 +50,7 @@ export class Counts {
 
   /** The slot, of these, with the fewest participants; the first among equals. */
   leastFilled([first = NO_LEVEL, ...slots]: readonly number[]): number {
-    const n = (slot: number) => this.#cells[ALL * this.#layout.stride + slot] as number;
+    const n = (slot: number) => this.#cells[EVERYBODY_ROW * this.#layout.stride + slot] as number;
     return slots.reduce((least, slot) => (n(slot) < n(least) ? slot : least), first);
   }
 
@@ -100,7 +70,7 @@ export class Counts {
     for (let factor = 0; factor < rows.length; factor++)
       if (levels[factor] !== NO_LEVEL) this.#layout.row(factor, levels[factor] as number);
     const cells = this.#ownCells();
-    cells[ALL * stride + slot] = (cells[ALL * stride + slot] as number) + by;
+    cells[EVERYBODY_ROW * stride + slot] = (cells[EVERYBODY_ROW * stride + slot] as number) + by;
     for (let factor = 0; factor < rows.length; factor++) {
       const row = rows[factor]?.[levels[factor] as number];
       if (row === undefined) continue;
@@ -145,7 +115,40 @@ export class Counts {
   }
 }
 
-/** The latest block of each stratum: what permuted blocks remember. */
+/** A study's factors, levels and slots, in the order of their indexes. */
+interface Shape {
+  readonly slots: { readonly length: number };
+  readonly factors: readonly { readonly levels: readonly unknown[] }[];
+}
+
+/** Where the table of counts has the row of each level: a count for each slot that there ever was, so that no row moves. */
+export class Layout {
+  /** How many slots the design has. */
+  readonly slots: number;
+  /** How many counts a row has. */
+  readonly stride: number;
+  /** By factor and level. */
+  readonly rows: readonly (readonly number[])[];
+  readonly rowCount: number;
+
+  /** @param before of the design until now: new levels get the rows behind its rows, so that a table only grows */
+  constructor({ slots, factors }: Shape, before?: Layout) {
+    let rowCount = before?.rowCount ?? EVERYBODY_ROW + 1;
+    this.rows = factors.map(({ levels }, factor) =>
+      levels.map((_, level) => before?.rows[factor]?.[level] ?? rowCount++),
+    );
+    this.slots = slots.length;
+    this.stride = Math.max(slots.length, before?.stride ?? 0);
+    this.rowCount = rowCount;
+  }
+
+  /** @throws RangeError when there is no such factor or level */
+  row(factor: number, level: number): number {
+    const row = this.rows[factor]?.[level];
+    if (row === undefined) throw new RangeError(`no level ${level} of a factor ${factor} in this study`);
+    return row;
+  }
+}
 
 export interface Block {
   /** Counted from 1, in its stratum. */
@@ -156,6 +159,7 @@ export interface Block {
   readonly left: readonly number[];
 }
 
+/** The latest block of each stratum: what permuted blocks remember. */
 export class OpenBlocks {
   readonly #latest: Map<string, Block>;
 
@@ -192,8 +196,6 @@ export function isOpen({ left }: Block): boolean {
   return left.some((places) => places > 0);
 }
 
-/** The entries of lists that were made elsewhere, stratum by stratum: what the method `list` remembers. */
-
 export interface Entry {
   /** Number of its list, and its place there, both from 1. */
   readonly list: number;
@@ -203,12 +205,15 @@ export interface Entry {
 }
 
 /** Those of a stratum, in the order of use. */
-export interface StratumEntries {
+interface StratumEntries {
   readonly entries: readonly Entry[];
   /** How many of them were given to somebody, or passed over. */
   readonly used: number;
 }
 
+const NO_ENTRIES: StratumEntries = { entries: [], used: 0 };
+
+/** The entries of lists that were made elsewhere, stratum by stratum: what the method `list` remembers. */
 export class ListEntries {
   /** How many lists there ever were. */
   lists = 0;
@@ -311,5 +316,3 @@ export class ListEntries {
     return copy;
   }
 }
-
-const NO_ENTRIES: StratumEntries = { entries: [], used: 0 };

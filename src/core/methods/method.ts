@@ -1,32 +1,11 @@
+/**
+ * A method of allocation: one implementation each, under whatever draws an arm or asks for the chances of one. A method sees
+ * the levels of the next participant and a memory of the earlier ones, draws a slot, and leaves evidence of the draw.
+ */
 import type { FactOf } from '../../../events/define.ts';
 import type { BgState, ParticipantRandomized } from '../../../events/study.ts';
 import { Pcg64 } from '../random/pcg64.ts';
 import type { Counts, ListEntries, OpenBlocks } from './memory.ts';
-
-/** A method of allocation: one implementation each, under whatever draws an arm or asks for the chances of one. */
-
-/** The slots of a design that can be drawn. */
-export interface OpenSlots {
-  /** The treatment of each. Unless the study has a ratio, each treatment has one. */
-  readonly slots: readonly string[];
-  /** The indexes, among all of the study, of these slots, and of the factors that are not retired. Absent: all there are. */
-  readonly places?: { readonly slots: readonly number[]; readonly factors: readonly number[] } | undefined;
-  /** Then the drawn slot is recorded. */
-  readonly hasRatio: boolean;
-}
-
-/** What methods draw from: a study, and each replicate of it, has one. */
-export interface Memory {
-  /** Those whom the policies of the study count, whatever its method. */
-  readonly counts: Counts;
-  /** Of permuted blocks; empty for any other method. */
-  readonly blocks: OpenBlocks;
-  /** Of lists that were made elsewhere. A replicate has none: only who made a list could make another. */
-  readonly entries?: ListEntries;
-}
-
-/** The sealed section of a record with which anyone can repeat the allocation. */
-export type Evidence = Pick<FactOf<typeof ParticipantRandomized>['sections'], 'draw' | 'pick' | 'entry'>;
 
 /** Works on arrays that are used again for each participant. It changes the memory in `use` alone. */
 export interface Method {
@@ -60,7 +39,20 @@ export interface Method {
   use?(memory: Memory, levels: ArrayLike<number>, slot: number, perSlot?: number): void;
 }
 
-export interface Allocation {
+/** What methods draw from: a study, and each replicate of it, has one. */
+export interface Memory {
+  /** Those whom the policies of the study count, whatever its method. */
+  readonly counts: Counts;
+  /** Of permuted blocks; empty for any other method. */
+  readonly blocks: OpenBlocks;
+  /** Of lists that were made elsewhere. A replicate has none: only who made a list could make another. */
+  readonly entries?: ListEntries;
+}
+
+/** The sealed section of a record with which anyone can repeat the allocation. */
+export type Evidence = Pick<FactOf<typeof ParticipantRandomized>['sections'], 'draw' | 'pick' | 'entry'>;
+
+interface Allocation {
   /** The slot, by its index in all slots of the study. */
   readonly slot: number;
   readonly evidence: Evidence;
@@ -83,9 +75,20 @@ export function allocate(
   return { slot, evidence: method.evidence(bgStateBefore, generator.snapshot()) };
 }
 
-/** A stratum: all participants with the same levels of some factors. */
+/** The slots of a design that can be drawn. */
+export interface OpenSlots {
+  /** The treatment of each. Unless the study has a ratio, each treatment has one. */
+  readonly slots: readonly string[];
+  /** The indexes, among all of the study, of these slots, and of the factors that are not retired. Absent: all there are. */
+  readonly places?: { readonly slots: readonly number[]; readonly factors: readonly number[] } | undefined;
+  /** Then the drawn slot is recorded. */
+  readonly hasRatio: boolean;
+}
 
-/** @param by indexes of these factors. None: the study is one stratum */
+/**
+ * A stratum is all participants with the same levels of some factors.
+ * @param by indexes of these factors. None: the study is one stratum
+ */
 export interface Stratified {
   readonly by: readonly number[];
 }

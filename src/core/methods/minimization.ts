@@ -1,8 +1,3 @@
-import type { BgState, MinimizationParameters } from '../../../events/study.ts';
-import type { Pcg64 } from '../random/pcg64.ts';
-import { listOf, WeightedDraw } from './draw.ts';
-import type { Evidence, Memory, Method, OpenSlots } from './method.ts';
-
 /**
  * Minimization: the slot that would leave the participant's levels least out of balance is the likeliest.
  *
@@ -10,6 +5,10 @@ import type { Evidence, Memory, Method, OpenSlots } from './method.ts';
  * Controlled Clinical Trial", Biometrics 31(1), 1975. By `variance`, scores order slots as D. R. Taves' sums of marginal
  * totals do (Clinical Pharmacology and Therapeutics 15(5), 1974).
  */
+import type { BgState, MinimizationParameters } from '../../../events/study.ts';
+import type { Pcg64 } from '../random/pcg64.ts';
+import { listOf, WeightedDraw } from './draw.ts';
+import type { Evidence, Memory, Method, OpenSlots } from './method.ts';
 
 export interface MinimizationDesign extends OpenSlots {
   /** Of all factors, or only of those in `places`. */

@@ -1,12 +1,12 @@
-import { generateStateUint64 } from './seed-sequence.ts';
-
 /**
- * PCG64, numpy's default generator (PCG XSL-RR 128/64), with numpy's buffering of 32-bit halves.
+ * PCG64, numpy's default generator (PCG XSL-RR 128/64), with numpy's buffering of 32-bit halves, and its bounded integers. The
+ * same seed gives the same draws as in numpy.
  *
  * Sources: M. E. O'Neill, "PCG: A Family of Simple Fast Space-Efficient Statistically Good Algorithms for Random
  * Number Generation", HMC-CS-2014-0905 (2014), sections 6.3.3 (XSL-RR) and 4.2 (seeding); numpy `_pcg64.pyx` and
  * `pcg64.h` for the seeding from SeedSequence, the buffer and the shape of the state.
  */
+import { generateStateUint64 } from './seed-sequence.ts';
 
 /** numpy's `bit_generator.state`, with 128-bit integers as decimal strings without leading zeros. */
 export interface BgState {
@@ -17,18 +17,17 @@ export interface BgState {
   uinteger: number;
 }
 
-/** 0x2360ed051fc65da44385df649fccf645, in limbs as below. */
-const [M0, M1, M2, M3, M4, M5] = [0xccf645, 0xdf649f, 0xa44385, 0x1fc65d, 0x60ed05, 0x23];
-const DECIMAL = /^(?:0|[1-9]\d{0,38})$/;
-const UINT32_MAX = 0xffffffff;
-const UINT128_MAX = (1n << 128n) - 1n;
-
 /**
  * A 128-bit number is held in six limbs of 24 bits, the lowest first. Products of limbs, and the sums of them below, are
  * then exact doubles, and a step takes a quarter of the time that it takes with BigInt. A simulation takes many millions.
  */
 const LIMB = 2 ** 24;
 const HIGHEST_LIMB = 2 ** 8;
+
+/** 0x2360ed051fc65da44385df649fccf645, the multiplier, in such limbs. */
+const [M0, M1, M2, M3, M4, M5] = [0xccf645, 0xdf649f, 0xa44385, 0x1fc65d, 0x60ed05, 0x23];
+
+const UINT32_MAX = 0xffffffff;
 
 /** A mutable generator. Do not share it between owners; make a copy with `Pcg64.restore(generator.snapshot())`. */
 export class Pcg64 {
@@ -159,29 +158,41 @@ export class Pcg64 {
   }
 }
 
-/** Not a list: taking a typed array apart as one is slow. */
-type Limbs = Float64Array & { 0: number; 1: number; 2: number; 3: number; 4: number; 5: number };
-
-/** Takes a number apart, and puts it together: much faster than to shift a BigInt limb by limb. */
-const bits = new DataView(new ArrayBuffer(16));
-
 interface Increment {
   /** In decimal. To write it takes longer than a draw. */
   readonly text: string;
   readonly limbs: Limbs;
 }
 
+/** Not a list: taking a typed array apart as one is slow. */
+type Limbs = Float64Array & { 0: number; 1: number; 2: number; 3: number; 4: number; 5: number };
+
 /** That of the generator which was restored last: a study has the same one from its first draw to its last. */
-let latest: Increment | undefined;
+let latestIncrement: Increment | undefined;
 
 function incrementOf(text: string): Increment {
-  if (latest?.text === text) return latest;
+  if (latestIncrement?.text === text) return latestIncrement;
   const inc = parseUint128('inc', text);
   // An LCG modulo a power of two needs an odd increment for its full period (Hull and Dobell 1962).
   if ((inc & 1n) === 0n) throw new RangeError('inc of a PCG64 state must be odd');
-  latest = { text, limbs: limbsOf(inc) };
-  return latest;
+  latestIncrement = { text, limbs: limbsOf(inc) };
+  return latestIncrement;
 }
+
+const DECIMAL = /^(?:0|[1-9]\d{0,38})$/;
+const UINT128_MAX = (1n << 128n) - 1n;
+
+function parseUint128(name: string, decimal: string): bigint {
+  if (typeof decimal !== 'string' || !DECIMAL.test(decimal)) {
+    throw new RangeError(`${name} of a PCG64 state must be a decimal string without leading zeros`);
+  }
+  const value = BigInt(decimal);
+  if (value > UINT128_MAX) throw new RangeError(`${name} of a PCG64 state must be below 2^128`);
+  return value;
+}
+
+/** Takes a number apart, and puts it together: much faster than to shift a BigInt limb by limb. */
+const bits = new DataView(new ArrayBuffer(16));
 
 function limbsOf(value: bigint): Limbs {
   bits.setBigUint64(0, value, true);
@@ -208,26 +219,14 @@ function numberOf({ 0: l0, 1: l1, 2: l2, 3: l3, 4: l4, 5: l5 }: Limbs): bigint {
   return (bits.getBigUint64(8, true) << 64n) | bits.getBigUint64(0, true);
 }
 
-function parseUint128(name: string, decimal: string): bigint {
-  if (typeof decimal !== 'string' || !DECIMAL.test(decimal)) {
-    throw new RangeError(`${name} of a PCG64 state must be a decimal string without leading zeros`);
-  }
-  const value = BigInt(decimal);
-  if (value > UINT128_MAX) throw new RangeError(`${name} of a PCG64 state must be below 2^128`);
-  return value;
-}
-
-/**
- * A uniform integer below n, as numpy's `Generator.integers(0, n)` draws it.
- *
- * Sources: D. Lemire, "Fast Random Integer Generation in an Interval", ACM TOMACS 29(1), 2019; numpy
- * `distributions.c`, `random_bounded_uint64_fill` (the bounds 1 and 2^32) and `buffered_bounded_lemire_uint32`.
- */
-
 const TWO_TO_32 = 2 ** 32;
 
 /**
- * Consumes no output for n = 1, one 32-bit output for n = 2^32, and otherwise one or, rarely, more.
+ * A uniform integer below n, as numpy's `Generator.integers(0, n)` draws it. Consumes no output for n = 1, one 32-bit output
+ * for n = 2^32, and otherwise one or, rarely, more.
+ *
+ * Sources: D. Lemire, "Fast Random Integer Generation in an Interval", ACM TOMACS 29(1), 2019; numpy
+ * `distributions.c`, `random_bounded_uint64_fill` (the bounds 1 and 2^32) and `buffered_bounded_lemire_uint32`.
  *
  * @param n integer from 1 to 2^32
  * @returns an integer from 0 to n - 1, each equally likely

@@ -8,7 +8,7 @@
 
 import { z } from 'zod';
 import { evenPoints, leastCommonMultiple } from '../../base/whole-numbers.ts';
-import { ALL } from '../../core/methods/memory.ts';
+import { EVERYBODY_ROW } from '../../core/methods/memory.ts';
 import { Pcg64 } from '../../core/random/pcg64.ts';
 import { baseSeed, Replicate, Setting } from '../replicate/replicate.ts';
 import type { DesignStep, Step } from '../replicate/steps.ts';
@@ -141,7 +141,7 @@ export class Band {
   /** Another participant comes, so the range so far counts for the course. */
   #endCourse(): void {
     this.#participants++;
-    this.#studyLargest = Math.max(this.#studyLargest, this.#latest(ALL).actual);
+    this.#studyLargest = Math.max(this.#studyLargest, this.#latest(EVERYBODY_ROW).actual);
     const [largest, overall] = [this.#largest, this.#overall];
     for (let r = 0; r < this.#reps; r++)
       if ((overall[r] as number) > (largest[r] as number)) largest[r] = overall[r] as number;
@@ -152,7 +152,7 @@ export class Band {
     const places = step.kind === 'move' ? [step.from, step.to] : [step.levels];
     const rows = this.#setting?.layout.rows ?? [];
     return new Set([
-      ALL,
+      EVERYBODY_ROW,
       ...places.flatMap((levels = []) => levels.flatMap((level, factor) => rows[factor]?.[level] ?? [])),
     ]);
   }
@@ -164,7 +164,8 @@ export class Band {
     const ranges = this.#sorted;
     for (let r = 0; r < this.#reps; r++)
       ranges[r] = range.of((this.#replicates[r] as Replicate).counts.cells, from);
-    if (row === ALL) for (let r = 0; r < this.#reps; r++) this.#overall[r] = range.value(ranges[r] as number);
+    if (row === EVERYBODY_ROW)
+      for (let r = 0; r < this.#reps; r++) this.#overall[r] = range.value(ranges[r] as number);
     const actual = range.of(study.counts.cells, from);
     const percentile = midPercentile(ranges, actual);
     ranges.sort();
@@ -191,7 +192,7 @@ export class Band {
     const setting = this.#setting;
     const points = evenPoints(this.#participants, MAX_POINTS);
     const largest = this.#largest.map((one, r) => Math.max(one, this.#overall[r] as number));
-    const actual = Math.max(this.#studyLargest, this.#latest(ALL).actual);
+    const actual = Math.max(this.#studyLargest, this.#latest(EVERYBODY_ROW).actual);
     const levels = (setting?.design.factors ?? []).map(({ name, levels: ofFactor }, factor) => {
       const ranges = ofFactor.map((level, i) => {
         const row = setting?.layout.rows[factor]?.[i] ?? -1;
@@ -203,7 +204,7 @@ export class Band {
       reps: this.#reps,
       seed: this.#seed,
       points,
-      overall: this.#at(ALL, points),
+      overall: this.#at(EVERYBODY_ROW, points),
       levels: new Map(levels),
       course: { actual, percentile: midPercentile(largest, actual) },
     };

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { ALL } from '../../../src/core/methods/memory.ts';
+import { EVERYBODY_ROW } from '../../../src/core/methods/memory.ts';
 import { Pcg64 } from '../../../src/core/random/pcg64.ts';
 import {
   baseSeed,
@@ -77,7 +77,9 @@ describe('a replicate', () => {
         const expected = trial.counts().map((levels) => levels.map(total));
         expect(counts(run).map((levels) => levels.map(total))).toEqual(expected);
         const { stride } = run.setting.layout;
-        const all = total([...run.replicate.counts.cells.subarray(ALL * stride, (ALL + 1) * stride)]);
+        const all = total([
+          ...run.replicate.counts.cells.subarray(EVERYBODY_ROW * stride, (EVERYBODY_ROW + 1) * stride),
+        ]);
         for (const [i, { isRetired }] of trial.registered.design.factors.entries())
           if (!isRetired) expect(total(expected[i] ?? [])).toBe(all);
       }),
