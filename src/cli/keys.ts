@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { type LevelLimit, Scope } from '../../events/access.ts';
 import type { ApiKey } from '../../projections/access.ts';
 import { lookAlikeProblem } from '../base/text.ts';
-import { type Grant, refusal } from '../core/access/keys.ts';
+import { type Grant, grantProblem } from '../core/access/keys.ts';
 import { compareLimits, unblindedBy } from '../core/access/limited-keys.ts';
 import type { Design } from '../core/model/design.ts';
 import type { OpenLog } from '../service/open/open-log.ts';
@@ -180,7 +180,7 @@ function grantOf(user: string, { scope, study, where, expires, allowPrediction }
     expiresAt: expires === undefined ? undefined : expiry(expires),
     allowPrediction,
   };
-  const why = refusal(grant);
+  const why = grantProblem(grant);
   if (why !== undefined) throw new UsageError(why);
   return grant;
 }

@@ -1,3 +1,7 @@
+/**
+ * The API keys of a log, all of them in its stream `access`: looks them up, issues and revokes them. The log holds the SHA-256
+ * of a key, never the key itself.
+ */
 import { hash, randomBytes } from 'node:crypto';
 import type { AccessFact, LevelLimit, Scope } from '../../../events/access.ts';
 import type { Actor } from '../../../events/record.ts';
@@ -7,7 +11,86 @@ import type { Tools } from '../../base/tools.ts';
 import type { Decider, Decision } from '../write/decider.ts';
 import { foldedStream, type LogParts, Writer } from '../write/writer.ts';
 
-/** API keys: their format, and what is stored of them. */
+const ACCESS_STREAM = 'access';
+
+export class Keys {
+  readonly #runner: Runner;
+  readonly #tools: Tools;
+  readonly #writer: Writer<Access, AccessCommand, AccessFact, AccessOutcome>;
+
+  constructor(parts: LogParts) {
+    this.#runner = parts.runner;
+    this.#tools = parts.tools;
+    this.#writer = new Writer({
+      ...parts,
+      stream: ACCESS_STREAM,
+      decider: accessDecider,
+      folded: foldedStream(parts, access, ACCESS_STREAM),
+    });
+  }
+
+  /** The key, if it is valid now; undefined if it is unknown, revoked or expired. */
+  accept(apiKey: string): AcceptedKey | undefined {
+    const known = this.lookUp(apiKey);
+    return known?.validity === 'valid' ? known : undefined;
+  }
+
+  /** The key, if it was ever issued. Shows who made a refused request. */
+  lookUp(apiKey: string): KnownKey | undefined {
+    return this.lookUpId(this.#runner.state(access, ACCESS_STREAM).bySha256.get(keySha256(apiKey)) ?? '');
+  }
+
+  lookUpId(keyId: string): KnownKey | undefined {
+    const key = this.#runner.state(access, ACCESS_STREAM).byId.get(keyId);
+    if (!key) return undefined;
+    return { key, accessRevision: this.#runner.revision(ACCESS_STREAM), validity: this.#validityOf(key) };
+  }
+
+  #validityOf({ revoked, expiresAt }: ApiKey): KnownKey['validity'] {
+    if (revoked) return 'revoked';
+    const hasExpired = expiresAt !== undefined && this.#tools.now().toISOString() >= expiresAt;
+    return hasExpired ? 'expired' : 'valid';
+  }
+
+  list(): ApiKey[] {
+    return [...this.#runner.state(access, ACCESS_STREAM).byId.values()];
+  }
+
+  /** Issues a key. The returned `apiKey` is the only copy: only its SHA-256 is stored. */
+  async issue(grant: Grant, actor: Actor): Promise<{ keyId: string; apiKey: string } | { refused: string }> {
+    for (;;) {
+      const keyId = newKeyId();
+      const apiKey = newApiKey();
+      const { outcome } = await this.#writer.submit(
+        { type: 'issue', keyId, sha256: keySha256(apiKey), grant },
+        actor,
+      );
+      if (outcome.type === 'refused') return { refused: outcome.why };
+      if (outcome.type === 'issued') return { keyId, apiKey };
+    }
+  }
+
+  async revoke(keyId: string, reason: string | undefined, actor: Actor): Promise<AccessOutcome['type']> {
+    const { outcome } = await this.#writer.submit({ type: 'revoke', keyId, reason }, actor);
+    return outcome.type;
+  }
+}
+
+export interface AcceptedKey {
+  readonly key: ApiKey;
+  /** Revision of `access` at which the key was accepted. */
+  readonly accessRevision: number;
+}
+
+/** A key that was issued at some time, valid or not. */
+export interface KnownKey extends AcceptedKey {
+  readonly validity: 'valid' | 'revoked' | 'expired';
+}
+
+/** A name for a key in lists, events and messages. It reveals nothing about the key itself. */
+export function newKeyId(): string {
+  return `k${randomBytes(6).toString('hex')}`;
+}
 
 /** A new key: 256 random bits after a prefix that secret scanners and people recognize. */
 export function newApiKey(): string {
@@ -17,17 +100,10 @@ export function newApiKey(): string {
 /** Matches a key anywhere in a text. */
 export const API_KEY = /urn_[A-Za-z0-9_-]{43}/;
 
-/** A name for a key in lists, events and messages. It reveals nothing about the key itself. */
-export function newKeyId(): string {
-  return `k${randomBytes(6).toString('hex')}`;
-}
-
 /** Lower-case hex. A fast hash is enough: the key has 256 random bits and cannot be guessed. */
 export function keySha256(apiKey: string): string {
   return hash('sha256', apiKey);
 }
-
-/** The decider of the stream `access`: issues and revokes API keys. */
 
 /** What a key is allowed to do. */
 export interface Grant {
@@ -44,12 +120,53 @@ export type AccessCommand =
   | { readonly type: 'issue'; readonly keyId: string; readonly sha256: string; readonly grant: Grant }
   | { readonly type: 'revoke'; readonly keyId: string; readonly reason?: string | undefined };
 
-export type AccessOutcome =
+type AccessOutcome =
   | { readonly type: 'issued' | 'revoked' | 'already-revoked' | 'unknown-key' | 'key-id-taken' }
   | { readonly type: 'refused'; readonly why: string };
 
+/** Decides which keys are issued and revoked. */
+export const accessDecider: Decider<Access, AccessCommand, AccessFact, AccessOutcome> = {
+  decide: decideAccess,
+  mayChange: ({ type }) => type === 'unknown-key',
+  evolve: access.apply,
+  fork: (state) => ({ byId: new Map(state.byId), bySha256: new Map(state.bySha256) }),
+};
+
+function decideAccess(state: Access, command: AccessCommand): Decision<AccessFact, AccessOutcome> {
+  const { keyId } = command;
+  const known = state.byId.get(keyId);
+  if (command.type === 'revoke') {
+    if (!known) return { outcome: { type: 'unknown-key' } };
+    if (known.revoked) return { outcome: { type: 'already-revoked' } };
+    const { reason } = command;
+    const data = { keyId, ...(reason === undefined ? {} : { reason }) };
+    return { fact: { type: 'ApiKeyRevoked', data, sections: {} }, outcome: { type: 'revoked' } };
+  }
+  const { grant, sha256 } = command;
+  const why = grantProblem(grant);
+  if (why) return { outcome: { type: 'refused', why } };
+  if (known || state.bySha256.has(sha256)) return { outcome: { type: 'key-id-taken' } };
+  const { user, scopes, studies, where, expiresAt, allowPrediction } = grant;
+  return {
+    fact: {
+      type: 'ApiKeyIssued',
+      data: {
+        keyId,
+        user,
+        scopes: [...scopes],
+        ...(studies && { studies: [...studies] }),
+        ...(where && { where: where.map(({ factor, levels }) => ({ factor, levels: [...levels] })) }),
+        ...(expiresAt !== undefined && { expiresAt }),
+        ...(allowPrediction && { allowPrediction }),
+      },
+      sections: { credential: { sha256 } },
+    },
+    outcome: { type: 'issued' },
+  };
+}
+
 /** Why such a key is never issued; undefined if it may be. */
-export function refusal({ scopes, where, allowPrediction }: Grant): string | undefined {
+export function grantProblem({ scopes, where, allowPrediction }: Grant): string | undefined {
   const has = (scope: Scope) => scopes.includes(scope);
   if (has('audit') && has('blinded'))
     return 'a key with "audit" reveals arms by its nature, so it cannot be "blinded" (hint: use "read,audit", or "blinded" alone)';
@@ -72,122 +189,4 @@ export function refusal({ scopes, where, allowPrediction }: Grant): string | und
   if (has('audit') && has('manage') && !allowPrediction)
     return 'whoever can see generator states and close a study can choose who does not get the next arm, so "manage" with "audit" is refused (hint: issue two keys to two people, or insist with --allow-prediction, which is recorded)';
   return undefined;
-}
-
-function decide(state: Access, command: AccessCommand): Decision<AccessFact, AccessOutcome> {
-  const { keyId } = command;
-  const known = state.byId.get(keyId);
-  if (command.type === 'revoke') {
-    if (!known) return { outcome: { type: 'unknown-key' } };
-    if (known.revoked) return { outcome: { type: 'already-revoked' } };
-    const { reason } = command;
-    const data = { keyId, ...(reason === undefined ? {} : { reason }) };
-    return { fact: { type: 'ApiKeyRevoked', data, sections: {} }, outcome: { type: 'revoked' } };
-  }
-  const { grant, sha256 } = command;
-  const why = refusal(grant);
-  if (why) return { outcome: { type: 'refused', why } };
-  if (known || state.bySha256.has(sha256)) return { outcome: { type: 'key-id-taken' } };
-  const { user, scopes, studies, where, expiresAt, allowPrediction } = grant;
-  return {
-    fact: {
-      type: 'ApiKeyIssued',
-      data: {
-        keyId,
-        user,
-        scopes: [...scopes],
-        ...(studies && { studies: [...studies] }),
-        ...(where && { where: where.map(({ factor, levels }) => ({ factor, levels: [...levels] })) }),
-        ...(expiresAt !== undefined && { expiresAt }),
-        ...(allowPrediction && { allowPrediction }),
-      },
-      sections: { credential: { sha256 } },
-    },
-    outcome: { type: 'issued' },
-  };
-}
-
-export const accessDecider: Decider<Access, AccessCommand, AccessFact, AccessOutcome> = {
-  decide,
-  mayChange: ({ type }) => type === 'unknown-key',
-  evolve: access.apply,
-  fork: (state) => ({ byId: new Map(state.byId), bySha256: new Map(state.bySha256) }),
-};
-
-/** The API keys of the running service: looks them up, issues and revokes them. */
-
-const STREAM = 'access';
-
-export interface AcceptedKey {
-  readonly key: ApiKey;
-  /** Revision of `access` at which the key was accepted. */
-  readonly accessRevision: number;
-}
-
-/** A key that was issued at some time, valid or not. */
-export interface KnownKey extends AcceptedKey {
-  readonly standing: 'valid' | 'revoked' | 'expired';
-}
-
-export class Keys {
-  readonly #runner: Runner;
-  readonly #tools: Tools;
-  readonly #writer: Writer<Access, AccessCommand, AccessFact, AccessOutcome>;
-
-  constructor(parts: LogParts) {
-    this.#runner = parts.runner;
-    this.#tools = parts.tools;
-    this.#writer = new Writer({
-      ...parts,
-      stream: STREAM,
-      decider: accessDecider,
-      folded: foldedStream(parts, access, STREAM),
-    });
-  }
-
-  /** The key, if it is valid now; undefined if it is unknown, revoked or expired. */
-  accept(apiKey: string): AcceptedKey | undefined {
-    const known = this.lookUp(apiKey);
-    return known?.standing === 'valid' ? known : undefined;
-  }
-
-  /** The key, if it was ever issued. Shows who made a refused request. */
-  lookUp(apiKey: string): KnownKey | undefined {
-    return this.lookUpId(this.#runner.state(access, STREAM).bySha256.get(keySha256(apiKey)) ?? '');
-  }
-
-  lookUpId(keyId: string): KnownKey | undefined {
-    const key = this.#runner.state(access, STREAM).byId.get(keyId);
-    if (!key) return undefined;
-    return { key, accessRevision: this.#runner.revision(STREAM), standing: this.#standing(key) };
-  }
-
-  #standing({ revoked, expiresAt }: ApiKey): KnownKey['standing'] {
-    if (revoked) return 'revoked';
-    const hasExpired = expiresAt !== undefined && this.#tools.now().toISOString() >= expiresAt;
-    return hasExpired ? 'expired' : 'valid';
-  }
-
-  list(): ApiKey[] {
-    return [...this.#runner.state(access, STREAM).byId.values()];
-  }
-
-  /** Issues a key. The returned `apiKey` is the only copy: only its SHA-256 is stored. */
-  async issue(grant: Grant, actor: Actor): Promise<{ keyId: string; apiKey: string } | { refused: string }> {
-    for (;;) {
-      const keyId = newKeyId();
-      const apiKey = newApiKey();
-      const { outcome } = await this.#writer.submit(
-        { type: 'issue', keyId, sha256: keySha256(apiKey), grant },
-        actor,
-      );
-      if (outcome.type === 'refused') return { refused: outcome.why };
-      if (outcome.type === 'issued') return { keyId, apiKey };
-    }
-  }
-
-  async revoke(keyId: string, reason: string | undefined, actor: Actor): Promise<AccessOutcome['type']> {
-    const { outcome } = await this.#writer.submit({ type: 'revoke', keyId, reason }, actor);
-    return outcome.type;
-  }
 }

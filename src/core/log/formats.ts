@@ -1,111 +1,29 @@
 /**
- * Canonical base64 with padding (RFC 4648 §4 and §3.5): exactly one text for each sequence of bytes. Decoders accept much
- * more, so a signature could be written in several ways and a changed character could go unnoticed. This also runs in
- * browsers, as does every file that imports nothing of Node.
+ * The formats in which the log signs and in which people keep what it signed, as text: notes (C2SP signed-note), the checkpoints
+ * in them (C2SP tlog-checkpoint), files of these, and the keys that notes name. Parsing is strict: each has exactly one accepted
+ * form, and nothing here checks a signature.
  *
- * @returns undefined when encoding the bytes again does not give the same text
- */
-export function decodeBase64(text: string): Uint8Array | undefined {
-  // The decoder throws for most other texts, which takes much longer.
-  if (text.length % 4 !== 0 || !/^[A-Za-z0-9+/]*={0,2}$/.test(text)) return undefined;
-  const binary = atob(text);
-  return btoa(binary) === text ? Uint8Array.from(binary, (char) => char.charCodeAt(0)) : undefined;
-}
-
-const DECODER = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
-
-/** The text; undefined when the bytes are not UTF-8. */
-export function decodeUtf8(bytes: Uint8Array): string | undefined {
-  try {
-    return DECODER.decode(bytes);
-  } catch {
-    return undefined;
-  }
-}
-
-/** A hash of SHA-256: 32 bytes. */
-export type Hash = Uint8Array;
-
-export const HASH_BYTES = 32;
-
-export function isHash(value: Uint8Array): boolean {
-  return value.length === HASH_BYTES;
-}
-
-/**
- * Public keys in the format of C2SP signed-note, and the parts of the format that secret keys share:
- *
- *   verifier key  <name>+<key id>+<base64(0x01 ‖ 32-byte public key)>
- *
- * The key id is the first four bytes, in lower-case hex, of SHA-256(<name> ‖ 0x0A ‖ 0x01 ‖ public key). 0x01 stands for
- * Ed25519, the only type supported here. Notes identify a key by its name and id.
+ * This also runs in browsers: it imports nothing, neither of Node nor of this project.
  */
 
-const ED25519 = 0x01;
-const KEY_BYTES = 32;
-/** No Unicode space, no plus, and nothing that a note cannot hold: ASCII control characters and lone surrogates. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: to refuse them
-const KEY_NAME = /^[^\p{White_Space}\p{Surrogate}\u0000-\u001f+]+$/u;
-
-/** The parts of a verifier key, which may not belong together. */
-export interface KeyParts {
-  readonly name: string;
-  /** Eight lower-case hex digits. */
-  readonly keyId: string;
-  /** 32 bytes. */
-  readonly raw: Uint8Array;
-}
-
-export function isKeyName(text: string): boolean {
-  return KEY_NAME.test(text);
-}
-
-/** The parts of a text in the format of a verifier key; undefined for any other text. */
-export function keyParts(text: string): KeyParts | undefined {
-  const [, name = '', keyId = '', encoded = ''] = /^([^+]+)\+([0-9a-f]{8})\+(.+)$/.exec(text) ?? [];
-  const raw = decodeTypedKey(encoded);
-  return isKeyName(name) && raw ? { name, keyId, raw } : undefined;
-}
-
-/** What the key id is the beginning of the hash of. */
-export function hashedForKeyId(name: string, raw: Uint8Array): Uint8Array {
-  return Uint8Array.of(...new TextEncoder().encode(`${name}\n`), ED25519, ...raw);
-}
-
-/** The first four bytes in lower-case hex. */
-export function keyIdIn(bytes: Uint8Array): string {
-  return Array.from(bytes.subarray(0, 4), (byte) => byte.toString(16).padStart(2, '0')).join('');
-}
-
-/** 0x01 ‖ key, as in verifier keys and signer keys. */
-export function typedKey(raw: Uint8Array): Uint8Array {
-  return Uint8Array.of(ED25519, ...raw);
-}
-
-/** The 32 bytes after 0x01; undefined when the text is not the base64 of exactly 0x01 and 32 bytes. */
-export function decodeTypedKey(encoded: string): Uint8Array | undefined {
-  const bytes = decodeBase64(encoded);
-  return bytes?.length === 1 + KEY_BYTES && bytes[0] === ED25519 ? bytes.subarray(1) : undefined;
-}
+// Notes
 
 /**
- * Signed notes (C2SP signed-note): a text, an empty line, and a line for each signature.
+ * A note as it is written. It proves nothing before its signature is checked. A text, an empty line, and a line for each
+ * signature:
  *
  *   <text, which ends with a line break>
  *
  *   — <key name> <base64(4-byte key id ‖ signature)>
  *
- * A note is UTF-8 without ASCII control characters other than line breaks. Parsing is strict: each note has exactly one
- * accepted form.
+ * A note is UTF-8 without ASCII control characters other than line breaks.
  */
-
-/** The specification asks for a limit of at least 16. Each signature by a known key costs a verification. */
-const MAX_SIGNATURES = 100;
-/** Room for that many post-quantum signatures of 5 kB, which the specification expects in the future. */
-const MAX_NOTE_BYTES = 1_000_000;
-const KEY_ID_BYTES = 4;
-// biome-ignore lint/suspicious/noControlCharactersInRegex: to refuse them
-const CONTROL_CHARACTER = /[\u0000-\u0009\u000b-\u001f]/;
+interface SignedNote {
+  readonly type: 'note';
+  /** With its final line break, but without the empty line. */
+  readonly text: string;
+  readonly signatures: readonly NoteSignature[];
+}
 
 export interface NoteSignature {
   readonly name: string;
@@ -115,19 +33,19 @@ export interface NoteSignature {
   readonly signature: Uint8Array;
 }
 
-/** A note as it is written. It proves nothing before its signature is checked. */
-export interface SignedNote {
-  readonly type: 'note';
-  /** With its final line break, but without the empty line. */
-  readonly text: string;
-  readonly signatures: readonly NoteSignature[];
-}
-
 export interface Malformed {
   readonly type: 'malformed';
   /** For people. Never quotes the note. */
   readonly why: string;
 }
+
+/** The specification asks for a limit of at least 16. Each signature by a known key costs a verification. */
+const MAX_SIGNATURES = 100;
+/** Room for that many post-quantum signatures of 5 kB, which the specification expects in the future. */
+const MAX_NOTE_BYTES = 1_000_000;
+const KEY_ID_BYTES = 4;
+// biome-ignore lint/suspicious/noControlCharactersInRegex: to refuse them
+const CONTROL_CHARACTER = /[\u0000-\u0009\u000b-\u001f]/;
 
 /** Reads a note without checking who signed it. */
 export function parseNote(note: string | Uint8Array): SignedNote | Malformed {
@@ -167,9 +85,10 @@ function malformed(why: string): Malformed {
   return { type: 'malformed', why };
 }
 
+// Checkpoints
+
 /**
- * Checkpoints (C2SP tlog-checkpoint), by which a log signs the size and the root of a tree. The text of the signed note
- * is
+ * A checkpoint, by which a log signs the size and the root of a tree. The text of its note is
  *
  *   <origin>
  *   <size, decimal>
@@ -178,7 +97,6 @@ function malformed(why: string): Malformed {
  *
  * Each stream is a tree with the origin `<log name>/<stream>`, or `<log name>/<stream>/<n>` after the log's n-th recovery.
  */
-
 export interface Checkpoint {
   readonly type: 'checkpoint';
   readonly origin: string;
@@ -189,9 +107,26 @@ export interface Checkpoint {
   readonly extensions: readonly string[];
 }
 
-/**
- * The stream and the recovery that an origin names; undefined when it is not an origin of this log.
- */
+/** Reads the text of a checkpoint's note. Sizes above 2^53 - 1 are refused. */
+export function parseCheckpoint(text: string): Checkpoint | Malformed {
+  const lines = text.split('\n');
+  if (lines.pop() !== '') return notACheckpoint('the last line does not end with a line break');
+  if (lines.includes('')) return notACheckpoint('there is an empty line');
+  const [origin, size, encodedRoot, ...extensions] = lines;
+  if (origin === undefined || size === undefined || encodedRoot === undefined)
+    return notACheckpoint('there are less than three lines');
+  if (!/^(0|[1-9][0-9]*)$/.test(size) || !Number.isSafeInteger(Number(size)))
+    return notACheckpoint('the second line is no tree size');
+  const root = decodeBase64(encodedRoot);
+  if (root === undefined || !isHash(root)) return notACheckpoint('the third line is no root hash');
+  return { type: 'checkpoint', origin, size: Number(size), root, extensions };
+}
+
+function notACheckpoint(why: string): Malformed {
+  return { type: 'malformed', why: `not a checkpoint: ${why}` };
+}
+
+/** The stream and the recovery that an origin names; undefined when it is not an origin of this log. */
 export function parseOrigin(
   logName: string,
   origin: string,
@@ -202,30 +137,7 @@ export function parseOrigin(
   return stream === '' ? undefined : { stream, recovery: Number(recovery) };
 }
 
-/** Reads the text of a checkpoint's note. Sizes above 2^53 - 1 are refused. */
-export function parseCheckpoint(text: string): Checkpoint | Malformed {
-  const lines = text.split('\n');
-  if (lines.pop() !== '') return malformedCheckpointText('the last line does not end with a line break');
-  if (lines.includes('')) return malformedCheckpointText('there is an empty line');
-  const [origin, size, encodedRoot, ...extensions] = lines;
-  if (origin === undefined || size === undefined || encodedRoot === undefined)
-    return malformedCheckpointText('there are less than three lines');
-  if (!/^(0|[1-9][0-9]*)$/.test(size) || !Number.isSafeInteger(Number(size)))
-    return malformedCheckpointText('the second line is no tree size');
-  const root = decodeBase64(encodedRoot);
-  if (root === undefined || !isHash(root)) return malformedCheckpointText('the third line is no root hash');
-  return { type: 'checkpoint', origin, size: Number(size), root, extensions };
-}
-
-function malformedCheckpointText(why: string): Malformed {
-  return { type: 'malformed', why: `not a checkpoint: ${why}` };
-}
-
-/**
- * Files of kept checkpoints. A file holds signed notes separated by empty lines, or one line of base64 for each whole
- * note, as in the response header `Urn-Receipt`, or a mix of both. Parsing is strict: a checkpoint that is silently left
- * out proves nothing but looks as if it did.
- */
+// Files of kept checkpoints
 
 /** A checkpoint as it was kept. It proves nothing before its signature is checked. */
 export interface KeptCheckpoint {
@@ -236,17 +148,27 @@ export interface KeptCheckpoint {
   readonly claims: Checkpoint;
 }
 
+/** @param where how reports refer to the note */
+export function keptCheckpoint(note: string, where: string): KeptCheckpoint | Malformed {
+  const parsed = parseNote(note);
+  const claims = parsed.type === 'note' ? parseCheckpoint(parsed.text) : parsed;
+  return claims.type === 'malformed' ? claims : { where, note, claims };
+}
+
 /** The file does not have the format described above. The message names file and line. */
 export class CheckpointFileError extends Error {
   override readonly name = 'CheckpointFileError';
 }
 
 const LINE_FEED = 0x0a;
-const SIGNATURE = '— ';
-const HINT =
+const SIGNATURE_START = '— ';
+const FILE_HINT =
   '(hint: a file holds signed notes with an empty line between two, or one base64 line for each, as the header Urn-Receipt)';
 
 /**
+ * A file of kept checkpoints holds signed notes separated by empty lines, or one line of base64 for each whole note, as in
+ * the response header `Urn-Receipt`, or a mix of both. A checkpoint that was silently left out would prove nothing but look
+ * as if it did, so any other line is an error.
  * @param file what messages call it
  * @throws CheckpointFileError
  */
@@ -278,7 +200,7 @@ export class CheckpointReader {
   /** @param bytes a line without its line feed. What follows the last line feed is a line, too. @throws CheckpointFileError */
   take(bytes: Uint8Array): void {
     const line = decodeUtf8(bytes);
-    if (line === undefined) throw new CheckpointFileError(`${this.#file} is not UTF-8 ${HINT}`);
+    if (line === undefined) throw new CheckpointFileError(`${this.#file} is not UTF-8 ${FILE_HINT}`);
     this.#lines++;
     if (this.#note.length > 0) this.#continue(line);
     else if (line !== '') this.#begin(line);
@@ -287,14 +209,15 @@ export class CheckpointReader {
   /** @throws CheckpointFileError */
   finish(): KeptCheckpoint[] {
     if (this.#note.length > 0) throw this.#incomplete();
-    if (this.#kept.size === 0) throw new CheckpointFileError(`${this.#file} holds no checkpoint ${HINT}`);
+    if (this.#kept.size === 0)
+      throw new CheckpointFileError(`${this.#file} holds no checkpoint ${FILE_HINT}`);
     return [...this.#kept.values()];
   }
 
   #begin(line: string): void {
     this.#where = `${this.#file}:${this.#lines}`;
     if (line.endsWith('\r'))
-      throw new CheckpointFileError(`${this.#where}: the line ends with a carriage return ${HINT}`);
+      throw new CheckpointFileError(`${this.#where}: the line ends with a carriage return ${FILE_HINT}`);
     const decoded = noteInBase64(line);
     this.#signatures = undefined;
     this.#noteLength = 0;
@@ -310,7 +233,7 @@ export class CheckpointReader {
       return;
     }
     if (this.#signatures !== undefined) {
-      if (!line.startsWith(SIGNATURE)) throw this.#incomplete();
+      if (!line.startsWith(SIGNATURE_START)) throw this.#incomplete();
       this.#signatures++;
     } else if (line === '') this.#signatures = 0;
     this.#add(line);
@@ -328,7 +251,7 @@ export class CheckpointReader {
   }
 
   #incomplete(): CheckpointFileError {
-    return new CheckpointFileError(`${this.#where}: no complete signed note begins here ${HINT}`);
+    return new CheckpointFileError(`${this.#where}: no complete signed note begins here ${FILE_HINT}`);
   }
 }
 
@@ -336,18 +259,102 @@ export class CheckpointReader {
 function noteInBase64(line: string): string | undefined {
   const bytes = decodeBase64(line);
   const text = bytes && decodeUtf8(bytes);
-  return text?.includes(`\n\n${SIGNATURE}`) ? text : undefined;
+  return text?.includes(`\n\n${SIGNATURE_START}`) ? text : undefined;
 }
 
 function checkpointAt(note: string, where: string): KeptCheckpoint {
   const kept = keptCheckpoint(note, where);
-  if ('why' in kept) throw new CheckpointFileError(`${where}: ${kept.why} ${HINT}`);
+  if ('why' in kept) throw new CheckpointFileError(`${where}: ${kept.why} ${FILE_HINT}`);
   return kept;
 }
 
-/** @param where how reports refer to the note */
-export function keptCheckpoint(note: string, where: string): KeptCheckpoint | Malformed {
-  const parsed = parseNote(note);
-  const claims = parsed.type === 'note' ? parseCheckpoint(parsed.text) : parsed;
-  return claims.type === 'malformed' ? claims : { where, note, claims };
+// Keys
+
+const ED25519 = 0x01;
+const KEY_BYTES = 32;
+/** No Unicode space, no plus, and nothing that a note cannot hold: ASCII control characters and lone surrogates. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: to refuse them
+const KEY_NAME = /^[^\p{White_Space}\p{Surrogate}\u0000-\u001f+]+$/u;
+
+/**
+ * The parts of a verifier key, which may not belong together:
+ *
+ *   verifier key  <name>+<key id>+<base64(0x01 ‖ 32-byte public key)>
+ *
+ * The key id is the first four bytes, in lower-case hex, of SHA-256(<name> ‖ 0x0A ‖ 0x01 ‖ public key). 0x01 stands for
+ * Ed25519, the only type supported here. Notes identify a key by its name and id.
+ */
+export interface KeyParts {
+  readonly name: string;
+  /** Eight lower-case hex digits. */
+  readonly keyId: string;
+  /** 32 bytes. */
+  readonly raw: Uint8Array;
+}
+
+/** The parts of a text in the format of a verifier key; undefined for any other text. */
+export function keyParts(text: string): KeyParts | undefined {
+  const [, name = '', keyId = '', encoded = ''] = /^([^+]+)\+([0-9a-f]{8})\+(.+)$/.exec(text) ?? [];
+  const raw = decodeTypedKey(encoded);
+  return isKeyName(name) && raw ? { name, keyId, raw } : undefined;
+}
+
+export function isKeyName(text: string): boolean {
+  return KEY_NAME.test(text);
+}
+
+/** What the key id is the beginning of the hash of. */
+export function hashedForKeyId(name: string, raw: Uint8Array): Uint8Array {
+  return Uint8Array.of(...new TextEncoder().encode(`${name}\n`), ED25519, ...raw);
+}
+
+/** The first four bytes in lower-case hex. */
+export function keyIdIn(bytes: Uint8Array): string {
+  return Array.from(bytes.subarray(0, 4), (byte) => byte.toString(16).padStart(2, '0')).join('');
+}
+
+/** 0x01 ‖ key, as in verifier keys and signer keys. */
+export function typedKey(raw: Uint8Array): Uint8Array {
+  return Uint8Array.of(ED25519, ...raw);
+}
+
+/** The 32 bytes after 0x01; undefined when the text is not the base64 of exactly 0x01 and 32 bytes. */
+export function decodeTypedKey(encoded: string): Uint8Array | undefined {
+  const bytes = decodeBase64(encoded);
+  return bytes?.length === 1 + KEY_BYTES && bytes[0] === ED25519 ? bytes.subarray(1) : undefined;
+}
+
+// Hashes, base64 and UTF-8
+
+/** A hash of SHA-256: 32 bytes. */
+export type Hash = Uint8Array;
+
+export const HASH_BYTES = 32;
+
+export function isHash(value: Uint8Array): boolean {
+  return value.length === HASH_BYTES;
+}
+
+/**
+ * Canonical base64 with padding (RFC 4648 §4 and §3.5): exactly one text for each sequence of bytes. Decoders accept much
+ * more, so a signature could be written in several ways and a changed character could go unnoticed.
+ *
+ * @returns undefined when encoding the bytes again does not give the same text
+ */
+export function decodeBase64(text: string): Uint8Array | undefined {
+  // The decoder throws for most other texts, which takes much longer.
+  if (text.length % 4 !== 0 || !/^[A-Za-z0-9+/]*={0,2}$/.test(text)) return undefined;
+  const binary = atob(text);
+  return btoa(binary) === text ? Uint8Array.from(binary, (char) => char.charCodeAt(0)) : undefined;
+}
+
+const UTF8_DECODER = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+/** The text; undefined when the bytes are not UTF-8. */
+export function decodeUtf8(bytes: Uint8Array): string | undefined {
+  try {
+    return UTF8_DECODER.decode(bytes);
+  } catch {
+    return undefined;
+  }
 }

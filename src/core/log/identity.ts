@@ -1,3 +1,7 @@
+/**
+ * A log's id, name and keys: where its signing key is kept, how the first process to open an empty store begins the log, and how
+ * the key is rotated and followed. The log itself names its keys, in its stream `log`; the secret ones are outside its store.
+ */
 import { existsSync, mkdirSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { LogCreated } from '../../../events/log.ts';
@@ -12,7 +16,6 @@ import { LOG_STREAM, type LogWriter } from './log-stream.ts';
 import { endorse, loadSigningKey, makeSigningKey, type SigningKey } from './signing.ts';
 
 /** Where a log's signing key is kept. During a rotation, the next key is kept beside the current one. */
-
 export interface Keyring {
   /**
    * The current key. An unfinished rotation leaves two keys. If the log already names the next one, this finishes the
@@ -25,12 +28,6 @@ export interface Keyring {
   /** The next key: the one left by an earlier attempt, or a new one. */
   loadOrMakeNext(logName: string): SigningKey;
 }
-
-export const SIGNING_KEY: KeyKind = {
-  name: 'signing key',
-  harm: 'sign for the log',
-  remedy: 'urn signing-key rotate',
-};
 
 /** Keeps the key in a file that only its owner, and perhaps its group, may use. The next key is in `<file>.next`. */
 export function keyringInFile(file: string): Keyring {
@@ -64,6 +61,12 @@ export function keyringInFile(file: string): Keyring {
   };
 }
 
+export const SIGNING_KEY: KeyKind = {
+  name: 'signing key',
+  harm: 'sign for the log',
+  remedy: 'urn signing-key rotate',
+};
+
 /** For a log that lives only as long as its process. */
 export function keyringInMemory(): Keyring {
   let key: SigningKey | undefined;
@@ -88,8 +91,7 @@ export function keyringInMemory(): Keyring {
   };
 }
 
-/** The log's id, name and keys, from its stream `log`. The first process to open an empty store begins the log. */
-
+/** What the log says of itself in its stream `log`, and the key that belongs to it. */
 export class LogIdentity {
   readonly logId: string;
   readonly logName: string;
@@ -158,7 +160,7 @@ export async function openIdentity(
 ): Promise<LogIdentity> {
   const existing = await readIdentity(store);
   if (!existing) beginning.expectNone?.();
-  const begun = existing ?? (await begin(store, keys, wantedName ?? 'urn', actor, tools, beginning));
+  const begun = existing ?? (await beginLog(store, keys, wantedName ?? 'urn', actor, tools, beginning));
   if (wantedName !== undefined && wantedName !== begun.logName)
     throw new DomainError(
       'identity',
@@ -167,27 +169,6 @@ export async function openIdentity(
   const { logId, logName, publicKeys } = begun;
   const signingKey = beginning.mayLackKey ? keyIfHere(keys, publicKeys) : presentKey(keys, publicKeys);
   return new LogIdentity({ logId, logName, publicKeys, signingKey });
-}
-
-function keyIfHere(keys: Keyring, publicKeys: readonly string[]): SigningKey | undefined {
-  try {
-    return presentKey(keys, publicKeys);
-  } catch {
-    // Whoever follows the key finds out why, and looks for it again.
-    return undefined;
-  }
-}
-
-/** Loads the current key. @throws DomainError `identity` when it is missing */
-function presentKey(keys: Keyring, publicKeys: readonly string[]): SigningKey {
-  const publicKey = publicKeys.at(-1) ?? '';
-  const signingKey = keys.load(publicKey);
-  if (signingKey.publicKey !== publicKey)
-    throw new DomainError(
-      'identity',
-      "the signing key is not this log's (hint: after a rotation each instance needs the new key file; otherwise database and key file belong together: restore the pair from one backup)",
-    );
-  return signingKey;
 }
 
 type BegunLog = Pick<LogHistory, 'publicKeys'> & { readonly logId: string; readonly logName: string };
@@ -208,19 +189,7 @@ async function readIdentity(store: EventStore): Promise<BegunLog | undefined> {
   return created && { logId: created.logId, logName: created.logName, publicKeys: history.publicKeys };
 }
 
-/** LogCreated is the first record of every store, except while a log is being moved there: then `log` comes last. */
-async function expectEmpty(store: EventStore): Promise<void> {
-  for await (const [first] of store.readAll()) {
-    if (first && first.stream !== 'log')
-      throw new DomainError(
-        'identity',
-        'this store holds records, but no log yet: a log is being moved here (hint: urn copy has to finish first)',
-      );
-    return;
-  }
-}
-
-async function begin(
+async function beginLog(
   store: EventStore,
   keys: Keyring,
   logName: string,
@@ -257,12 +226,43 @@ async function begin(
   return first;
 }
 
+/** LogCreated is the first record of every store, except while a log is being moved there: then `log` comes last. */
+async function expectEmpty(store: EventStore): Promise<void> {
+  for await (const [first] of store.readAll()) {
+    if (first && first.stream !== 'log')
+      throw new DomainError(
+        'identity',
+        'this store holds records, but no log yet: a log is being moved here (hint: urn copy has to finish first)',
+      );
+    return;
+  }
+}
+
+function keyIfHere(keys: Keyring, publicKeys: readonly string[]): SigningKey | undefined {
+  try {
+    return presentKey(keys, publicKeys);
+  } catch {
+    // Whoever follows the key finds out why, and looks for it again.
+    return undefined;
+  }
+}
+
+/** Loads the current key. @throws DomainError `identity` when it is missing */
+function presentKey(keys: Keyring, publicKeys: readonly string[]): SigningKey {
+  const publicKey = publicKeys.at(-1) ?? '';
+  const signingKey = keys.load(publicKey);
+  if (signingKey.publicKey !== publicKey)
+    throw new DomainError(
+      'identity',
+      "the signing key is not this log's (hint: after a rotation each instance needs the new key file; otherwise database and key file belong together: restore the pair from one backup)",
+    );
+  return signingKey;
+}
+
 /**
  * Rotates the signing key. The new key is saved beside the old one before the log names it, and replaces it afterwards.
  * Whenever it crashes, the key that the log names exists.
- */
-
-/**
+ *
  * @returns the new verifier key
  * @throws DomainError `identity` when somebody else rotated the key in the meantime
  */
@@ -291,18 +291,17 @@ export async function rotateSigningKey(
   return next.publicKey;
 }
 
-/** Follows rotations of the signing key by other processes. */
-
 /** How long until a missing key is looked for again, in ms. */
-const RETRY_MS = 500;
+const KEY_RETRY_MS = 500;
 
-export interface FollowedKey {
+interface FollowedKey {
   /** Why this process does not have the current key; undefined when it has. */
   missing(): DomainError | undefined;
   stop(): void;
 }
 
 /**
+ * Follows rotations of the signing key by other processes.
  * @param runner must have folded `log`
  * @param onLost called once each time the key goes missing
  */
@@ -325,7 +324,7 @@ export function followSigningKey(
       if (!missing) onLost(error as DomainError);
       missing = error as DomainError;
       // An instance with its own key file gets the new key by hand.
-      retry = setTimeout(follow, RETRY_MS).unref();
+      retry = setTimeout(follow, KEY_RETRY_MS).unref();
     }
   };
   // The key may be missing, or have been rotated since the identity was read.

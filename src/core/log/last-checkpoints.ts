@@ -1,3 +1,10 @@
+/**
+ * What this log signed last, kept beside its key and outside its store. It reveals a store that was restored from an old
+ * backup, which would draw the lost allocations again, with arms that sites already know.
+ *
+ * The file holds the newest signed note of each stream. When several processes sign, the one with the larger size is
+ * kept. The file is at most about a second behind, so a rollback by less than that goes unnoticed.
+ */
 import { randomBytes } from 'node:crypto';
 import { constants, existsSync, readFileSync } from 'node:fs';
 import { access, mkdir, open, rename, rm } from 'node:fs/promises';
@@ -12,7 +19,8 @@ import type { LogIdentity } from './identity.ts';
 import type { Ledger, SignedCheckpoint } from './ledger.ts';
 import { openCheckpoint, parseVerifierKey } from './signing.ts';
 
-/** Which of the log's recoveries declared the records of a checkpoint lost. */
+/** In the data folder, beside the signing key. */
+export const LAST_CHECKPOINTS = 'last-checkpoints';
 
 /** A checkpoint, with the stream and the recovery that its origin names. */
 export interface SignedState {
@@ -20,65 +28,6 @@ export interface SignedState {
   readonly recovery: number;
   readonly size: number;
   readonly root: Uint8Array;
-}
-
-export interface CoveringRecovery {
-  readonly recovery: Recovery;
-  /** What the recovery says of the stream. */
-  readonly of: RecoveredStream;
-  /** Whether the recovery knew that this much had been signed. If not, it declares less than was lost. */
-  readonly isDeclared: boolean;
-}
-
-/**
- * The first recovery after which the signed state can no longer be found. Undefined when no recovery affects it: then the
- * records must still be there as they were signed.
- */
-export function recoveryCovering(
-  recoveries: readonly Recovery[],
-  state: SignedState,
-): CoveringRecovery | undefined {
-  for (const recovery of recoveries) {
-    const of = recovery.streams.get(state.stream);
-    if (recovery.recovery <= state.recovery || !of || state.size <= of.kept) continue;
-    return { recovery, of, isDeclared: isDeclared(of, state) };
-  }
-  return undefined;
-}
-
-function isDeclared({ signed }: RecoveredStream, state: SignedState): boolean {
-  if (!signed) return false;
-  // What was signed after an earlier recovery extends whatever that one kept.
-  if (signed.recovery !== state.recovery) return signed.recovery > state.recovery;
-  if (signed.size !== state.size) return signed.size > state.size;
-  return signed.root === Buffer.from(state.root).toString('base64');
-}
-
-/**
- * What this log signed last, kept beside its key and outside its store. It reveals a store that was restored from an old
- * backup, which would draw the lost allocations again, with arms that sites already know.
- *
- * The file holds the newest signed note of each stream. When several processes sign, the one with the larger size is
- * kept. The file is at most about a second behind, so a rollback by less than that goes unnoticed.
- */
-
-/** In the data folder, beside the signing key. */
-export const LAST_CHECKPOINTS = 'last-checkpoints';
-
-/** A stream that does not extend what was signed of it. */
-export interface Rollback {
-  readonly signed: SignedState;
-  /**
-   * How many records there are, if they were counted. If there are no fewer than were signed, they are other records.
-   */
-  readonly present: number | undefined;
-}
-
-/** The message, without a hint or a full stop. */
-export function describeRollback({ signed: { stream, size }, present }: Rollback): string {
-  const now =
-    present === undefined ? 'ends earlier' : present < size ? `ends after ${present}` : 'holds others';
-  return `the log is not the one that it was: it signed ${counted(size, 'record')} of ${stream}, which now ${now}`;
 }
 
 type KeptState = SignedState & { readonly note: string };
@@ -201,6 +150,54 @@ export class LastCheckpoints {
       );
     }
   }
+}
+
+/** A stream that does not extend what was signed of it. */
+export interface Rollback {
+  readonly signed: SignedState;
+  /**
+   * How many records there are, if they were counted. If there are no fewer than were signed, they are other records.
+   */
+  readonly present: number | undefined;
+}
+
+/** The message, without a hint or a full stop. */
+export function describeRollback({ signed: { stream, size }, present }: Rollback): string {
+  const now =
+    present === undefined ? 'ends earlier' : present < size ? `ends after ${present}` : 'holds others';
+  return `the log is not the one that it was: it signed ${counted(size, 'record')} of ${stream}, which now ${now}`;
+}
+
+interface CoveringRecovery {
+  readonly recovery: Recovery;
+  /** What the recovery says of the stream. */
+  readonly of: RecoveredStream;
+  /** Whether the recovery knew that this much had been signed. If not, it declares less than was lost. */
+  readonly isDeclared: boolean;
+}
+
+/**
+ * The first recovery after which the signed state can no longer be found. Undefined when no recovery affects it: then the
+ * records must still be there as they were signed.
+ */
+export function recoveryCovering(
+  recoveries: readonly Recovery[],
+  state: SignedState,
+): CoveringRecovery | undefined {
+  for (const recovery of recoveries) {
+    const of = recovery.streams.get(state.stream);
+    if (recovery.recovery <= state.recovery || !of || state.size <= of.kept) continue;
+    return { recovery, of, isDeclared: isDeclared(of, state) };
+  }
+  return undefined;
+}
+
+function isDeclared({ signed }: RecoveredStream, state: SignedState): boolean {
+  if (!signed) return false;
+  // What was signed after an earlier recovery extends whatever that one kept.
+  if (signed.recovery !== state.recovery) return signed.recovery > state.recovery;
+  if (signed.size !== state.size) return signed.size > state.size;
+  return signed.root === Buffer.from(state.root).toString('base64');
 }
 
 /** A broken stream passes here: it is reported elsewhere, and says nothing about the rest of the log. */

@@ -1,31 +1,15 @@
+/**
+ * The ledger of a log: a Merkle tree over the folded leaves of each stream, and the checkpoints of these trees that the
+ * log's key signs. Only records that the store has acknowledged are folded, so nothing else is ever signed.
+ */
 import type { DomainError } from '../../base/errors.ts';
 import type { Hash } from './formats.ts';
 import type { LogIdentity } from './identity.ts';
 import { MerkleTree } from './merkle-tree.ts';
 import { checkpointOrigin, signCheckpoint } from './signing.ts';
 
-/**
- * The ledger of a log: a Merkle tree over the folded leaves of each stream, and the checkpoints of these trees that the
- * log's key signs. Only records that the store has acknowledged are folded, so nothing else is ever signed.
- */
-
 /** Hashes computed in one turn of the event loop, which takes about 1 ms. */
 const HASHES_A_TURN = 1000;
-
-export interface SignedCheckpoint {
-  readonly origin: string;
-  readonly stream: string;
-  /** Number of the log's last recovery at the time of signing; 0 if there was none. */
-  readonly recovery: number;
-  /** Verifier key of the signing key. */
-  readonly publicKey: string;
-  /** Number of leaves, which is the revision of the last record plus one. */
-  readonly size: number;
-  /** The signed note. */
-  readonly note: string;
-  /** The note in base64, as in the response header. */
-  readonly base64: string;
-}
 
 export class Ledger {
   readonly #identity: Pick<LogIdentity, 'logName' | 'signingKey'>;
@@ -98,4 +82,19 @@ export class Ledger {
     for (const tree of this.#trees.values())
       while (!tree.grow(HASHES_A_TURN)) await new Promise(setImmediate);
   }
+}
+
+export interface SignedCheckpoint {
+  readonly origin: string;
+  readonly stream: string;
+  /** Number of the log's last recovery at the time of signing; 0 if there was none. */
+  readonly recovery: number;
+  /** Verifier key of the signing key. */
+  readonly publicKey: string;
+  /** Number of leaves, which is the revision of the last record plus one. */
+  readonly size: number;
+  /** The signed note. */
+  readonly note: string;
+  /** The note in base64, as in the response header. */
+  readonly base64: string;
 }

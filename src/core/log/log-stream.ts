@@ -1,9 +1,23 @@
+/**
+ * The log's own stream, `log`: who appends to it, and how recoveries and rotations of the signing key are decided. The log's
+ * beginning and its moves to another store are recorded there without this writer.
+ */
 import type { LogFact, RecoveredStream } from '../../../events/log.ts';
 import { type LogHistory, lastRecovery, logHistory } from '../../../projections/log.ts';
 import type { Decider, Decision } from '../write/decider.ts';
 import { foldedStream, type LogParts, type Permission, Writer } from '../write/writer.ts';
 
-/** The decider of the stream `log`: recoveries, and rotations of the signing key. */
+export const LOG_STREAM = 'log';
+
+export type LogWriter = Writer<LogHistory, LogCommand, LogFact, LogOutcome>;
+
+/** @param permission `recover` to declare a loss, which is needed only when the log lacks records */
+export function logWriter(parts: LogParts, permission: Permission = 'write'): LogWriter {
+  const folded = foldedStream(parts, logHistory, LOG_STREAM, permission);
+  return new Writer({ ...parts, stream: LOG_STREAM, decider: logDecider, folded });
+}
+
+type LogCommand = DeclareRecovery | RotateKey;
 
 interface DeclareRecovery {
   readonly type: 'recover';
@@ -22,14 +36,20 @@ interface RotateKey {
   readonly endorsement: string;
 }
 
-export type LogCommand = DeclareRecovery | RotateKey;
-
-export interface LogOutcome {
+interface LogOutcome {
   /** `overtaken`: the log has changed in the meantime, and the command no longer applies. */
   readonly type: 'recovered' | 'rotated' | 'overtaken';
 }
 
-function decide(state: LogHistory, command: LogCommand): Decision<LogFact, LogOutcome> {
+export const logDecider: Decider<LogHistory, LogCommand, LogFact, LogOutcome> = {
+  decide: decideLog,
+  // What has overtaken a command is in the log.
+  mayChange: () => false,
+  evolve: logHistory.apply,
+  fork: (state) => state,
+};
+
+function decideLog(state: LogHistory, command: LogCommand): Decision<LogFact, LogOutcome> {
   return command.type === 'recover' ? recover(state, command) : rotate(state, command);
 }
 
@@ -58,24 +78,4 @@ function rotate(
     fact: { type: 'SigningKeyRotated', data: { publicKey: to, endorsement, reason }, sections: {} },
     outcome: { type: 'rotated' },
   };
-}
-
-export const logDecider: Decider<LogHistory, LogCommand, LogFact, LogOutcome> = {
-  decide,
-  // What has overtaken a command is in the log.
-  mayChange: () => false,
-  evolve: logHistory.apply,
-  fork: (state) => state,
-};
-
-/** Appends to the log's own stream. */
-
-export const LOG_STREAM = 'log';
-
-export type LogWriter = Writer<LogHistory, LogCommand, LogFact, LogOutcome>;
-
-/** @param permission `recover` to declare a loss, which is needed only when the log lacks records */
-export function logWriter(parts: LogParts, permission: Permission = 'write'): LogWriter {
-  const folded = foldedStream(parts, logHistory, LOG_STREAM, permission);
-  return new Writer({ ...parts, stream: LOG_STREAM, decider: logDecider, folded });
 }

@@ -1,90 +1,22 @@
+/**
+ * Merkle trees of RFC 6962 §2.1, whole: the tree over the leaves of one stream, the root of a stream that is read from its
+ * beginning, and the checks of proofs from hashes alone. SHA-256 throughout:
+ *
+ *   MTH({}) = SHA-256()      MTH({d}) = SHA-256(0x00 ‖ d), the leaf hash: events/record.ts
+ *   MTH(D[n]) = SHA-256(0x01 ‖ MTH(D[0:k]) ‖ MTH(D[k:n])), k the largest power of two below n
+ */
 import { sha256 } from '../../../events/record.ts';
 import { HASH_BYTES, type Hash, isHash } from './formats.ts';
 import { consistencySteps, inclusionSteps, type Step } from './proof-steps.ts';
 
 /**
- * A growing list of hashes that takes 32 bytes for each; one object per hash would take several times that. The bytes are
- * in chunks, so a long list grows without being copied. A chunk starts small, so a short list stays small.
- */
-
-const CHUNK_HASHES = 1024;
-const FIRST_HASHES = 4;
-
-export class HashList {
-  readonly #chunks: Buffer[] = [];
-  #length = 0;
-
-  get length(): number {
-    return this.#length;
-  }
-
-  /** Copies the hash, which must have 32 bytes. */
-  push(hash: Hash): void {
-    const start = (this.#length % CHUNK_HASHES) * HASH_BYTES;
-    if (start === 0) this.#chunks.push(Buffer.alloc(FIRST_HASHES * HASH_BYTES));
-    this.#lastWithRoom(start).set(hash, start);
-    this.#length++;
-  }
-
-  /**
-   * A view of the hash at `index`. Read it at once; do not keep it or pass it on.
-   * @throws RangeError when there is no hash at `index`
-   */
-  at(index: number): Hash {
-    const chunk = this.#chunks[Math.floor(index / CHUNK_HASHES)];
-    if (chunk === undefined || index >= this.#length) throw new RangeError(`no hash at ${index}`);
-    const start = (index % CHUNK_HASHES) * HASH_BYTES;
-    return chunk.subarray(start, start + HASH_BYTES);
-  }
-
-  #lastWithRoom(used: number): Buffer {
-    const last = this.#chunks.at(-1);
-    if (last !== undefined && used < last.length) return last;
-    const larger = Buffer.alloc(2 * used);
-    last?.copy(larger);
-    this.#chunks[this.#chunks.length - 1] = larger;
-    return larger;
-  }
-}
-
-/**
- * Hashing of the Merkle trees of RFC 6962 §2.1, SHA-256 throughout:
- *
- *   MTH({}) = SHA-256()      MTH({d}) = SHA-256(0x00 ‖ d), the leaf hash: events/record.ts
- *   MTH(D[n]) = SHA-256(0x01 ‖ MTH(D[0:k]) ‖ MTH(D[k:n])), k the largest power of two below n
- */
-
-/** 0x01, and room for two hashes. */
-const JOINED = Buffer.alloc(1 + 2 * HASH_BYTES, 1);
-
-/** The hash of an inner node. Both hashes must have 32 bytes (see isHash). */
-export function nodeHash(left: Hash, right: Hash): Buffer {
-  JOINED.set(left, 1);
-  JOINED.set(right, 1 + HASH_BYTES);
-  return sha256(JOINED);
-}
-
-/**
- * The root over adjacent complete subtrees, each smaller than the one before it: one for each 1 in the binary number of
- * leaves. (In the recursion of RFC 6962, the left part is the largest complete subtree.)
- *
- * @param peaks the roots of the subtrees, from the left; empty for the tree without leaves
- */
-function rootOverPeaks(peaks: readonly Hash[]): Buffer {
-  const last = peaks.at(-1);
-  if (last === undefined) return sha256('');
-  return peaks.slice(0, -1).reduceRight<Buffer>((right, left) => nodeHash(left, right), Buffer.from(last));
-}
-
-/**
- * The Merkle tree of RFC 6962 §2.1 over the leaf hashes of one stream, with the audit paths of §2.1.1 and the
- * consistency proofs of §2.1.2, for its current size and every earlier one.
+ * The Merkle tree over the leaf hashes of one stream, with the audit paths of §2.1.1 and the consistency proofs of §2.1.2,
+ * for its current size and every earlier one.
  *
  * It keeps the hash of every complete subtree, which is about two hashes or 64 bytes per leaf. A root or a proof costs
  * O(log n), plus one hash for each leaf appended since the last one. Appending itself hashes nothing, so reading a long
  * stream stays cheap. If you only need roots, use a CompactRange.
  */
-
 export class MerkleTree {
   /** Level k holds the hashes of the complete subtrees of 2^k leaves, from the left. Level 0 holds the leaves. */
   readonly #levels: HashList[] = [new HashList()];
@@ -226,12 +158,55 @@ function floorLog2(n: number): number {
   return log;
 }
 
-/**
- * The root of a growing Merkle tree (RFC 6962 §2.1) in O(log n) memory: it keeps only the complete subtrees that no larger
- * complete subtree contains. Use it to read a stream from the beginning and compare roots on the way: the root at a
- * given size is root() once that many leaves have been appended.
- */
+const CHUNK_HASHES = 1024;
+const FIRST_HASHES = 4;
 
+/**
+ * A growing list of hashes that takes 32 bytes for each; one object per hash would take several times that. The bytes are
+ * in chunks, so a long list grows without being copied. A chunk starts small, so a short list stays small.
+ */
+class HashList {
+  readonly #chunks: Buffer[] = [];
+  #length = 0;
+
+  get length(): number {
+    return this.#length;
+  }
+
+  /** Copies the hash, which must have 32 bytes. */
+  push(hash: Hash): void {
+    const start = (this.#length % CHUNK_HASHES) * HASH_BYTES;
+    if (start === 0) this.#chunks.push(Buffer.alloc(FIRST_HASHES * HASH_BYTES));
+    this.#lastWithRoom(start).set(hash, start);
+    this.#length++;
+  }
+
+  /**
+   * A view of the hash at `index`. Read it at once; do not keep it or pass it on.
+   * @throws RangeError when there is no hash at `index`
+   */
+  at(index: number): Hash {
+    const chunk = this.#chunks[Math.floor(index / CHUNK_HASHES)];
+    if (chunk === undefined || index >= this.#length) throw new RangeError(`no hash at ${index}`);
+    const start = (index % CHUNK_HASHES) * HASH_BYTES;
+    return chunk.subarray(start, start + HASH_BYTES);
+  }
+
+  #lastWithRoom(used: number): Buffer {
+    const last = this.#chunks.at(-1);
+    if (last !== undefined && used < last.length) return last;
+    const larger = Buffer.alloc(2 * used);
+    last?.copy(larger);
+    this.#chunks[this.#chunks.length - 1] = larger;
+    return larger;
+  }
+}
+
+/**
+ * The root of a growing Merkle tree in O(log n) memory: it keeps only the complete subtrees that no larger complete subtree
+ * contains. Use it to read a stream from the beginning and compare roots on the way: the root at a given size is root()
+ * once that many leaves have been appended.
+ */
 export class CompactRange {
   /** The roots of complete subtrees, from the left, which is largest first: one for each 1 in the binary size. */
   readonly #peaks: Hash[] = [];
@@ -265,15 +240,23 @@ export class CompactRange {
 }
 
 /**
- * Checks proofs of RFC 6962 trees from hashes alone. A proof that is wrong in any way, including its length or shape, gives
- * false. Nothing throws.
+ * The root over adjacent complete subtrees, each smaller than the one before it: one for each 1 in the binary number of
+ * leaves. (In the recursion of RFC 6962, the left part is the largest complete subtree.)
+ *
+ * @param peaks the roots of the subtrees, from the left; empty for the tree without leaves
  */
+function rootOverPeaks(peaks: readonly Hash[]): Buffer {
+  const last = peaks.at(-1);
+  if (last === undefined) return sha256('');
+  return peaks.slice(0, -1).reduceRight<Buffer>((right, left) => nodeHash(left, right), Buffer.from(last));
+}
 
 /**
- * Whether the leaf is at `index` in the tree with this size and root.
+ * Whether the leaf is at `index` in the tree with this size and root. A proof that is wrong in any way, including its length
+ * or shape, gives false. Nothing throws.
  *
  * A root does not say how many leaves it covers, and different sizes can have paths of the same shape. So size and root
- * must come from the same checkpoint. This also holds for consistency.
+ * must come from the same checkpoint. All this also holds for consistency.
  *
  * @param leaf SHA-256(0x00 ‖ record)
  * @param proof PATH(index, D[size]), from the bottom up
@@ -317,6 +300,16 @@ function climb(start: Hash, steps: readonly Step[]): Hash {
     (node, { side, sibling }) => (side === 'left' ? nodeHash(sibling, node) : nodeHash(node, sibling)),
     start,
   );
+}
+
+/** 0x01, and room for two hashes. */
+const JOINED = Buffer.alloc(1 + 2 * HASH_BYTES, 1);
+
+/** The hash of an inner node. Both hashes must have 32 bytes (see isHash). */
+export function nodeHash(left: Hash, right: Hash): Buffer {
+  JOINED.set(left, 1);
+  JOINED.set(right, 1 + HASH_BYTES);
+  return sha256(JOINED);
 }
 
 function same(a: Hash, b: Hash): boolean {

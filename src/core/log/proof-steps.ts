@@ -1,9 +1,10 @@
-import { type Hash, isHash } from './formats.ts';
-
 /**
  * The shape of proofs of RFC 6962 trees (RFC 9162 §2.1.3.2 and §2.1.4.2). RFC 9162 finds it while it consumes the proof. Here
  * it is computed first, from the sizes alone, so a proof of the wrong length is refused before anything is hashed.
+ *
+ * This also runs in browsers, which hash in their own way: it imports nothing of Node.
  */
+import { type Hash, isHash } from './formats.ts';
 
 /** Joins a node with its sibling. */
 export interface Step {
@@ -22,7 +23,7 @@ export function inclusionSteps(index: number, size: number, proof: readonly Hash
 }
 
 /** Two ways from one node: to the root of the first tree, and to that of the second. */
-export interface ConsistencySteps {
+interface ConsistencySteps {
   readonly start: Hash;
   readonly toFirst: readonly Step[];
   readonly toSecond: readonly Step[];

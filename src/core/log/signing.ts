@@ -1,3 +1,8 @@
+/**
+ * What the log's Ed25519 key signs (RFC 8032), and how signatures are checked: checkpoints of its streams, the notes that hold
+ * them, and the key's own successor. Below these, the keys themselves. The formats are those of C2SP; how they are written and
+ * read is in formats.ts, which also runs in browsers.
+ */
 import { createPrivateKey, createPublicKey, type KeyObject, randomBytes, sign, verify } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { sha256 } from '../../../events/record.ts';
@@ -18,193 +23,7 @@ import {
   typedKey,
 } from './formats.ts';
 
-/** Public keys that Node checks signatures with. Their format is in key-text.ts. */
-
-/** DER header of an Ed25519 public key (RFC 8410 §4); the 32-byte key follows. */
-const SPKI_PREFIX = Buffer.from('302a300506032b6570032100', 'hex');
-export interface VerifierKey {
-  readonly name: string;
-  /** Eight lower-case hex digits. */
-  readonly keyId: string;
-  readonly publicKey: KeyObject;
-  /** The verifier key as it is written. */
-  readonly text: string;
-}
-
-/**
- * @param rawPublicKey 32 bytes
- * @throws DomainError `identity` when the name is not valid for a key
- */
-function verifierKey(name: string, rawPublicKey: Uint8Array): VerifierKey {
-  if (!isKeyName(name))
-    throw new DomainError(
-      'identity',
-      'this cannot name a key: a name has no white space, no control characters and no "+"',
-    );
-  const keyId = keyIdIn(sha256(hashedForKeyId(name, rawPublicKey)));
-  const publicKey = createPublicKey({
-    key: Buffer.concat([SPKI_PREFIX, rawPublicKey]),
-    format: 'der',
-    type: 'spki',
-  });
-  return { name, keyId, publicKey, text: `${name}+${keyId}+${encodeTypedKey(rawPublicKey)}` };
-}
-
-/**
- * @param text exactly the verifier key, without a line break
- * @param where how messages refer to the text, which they never quote because it may be a secret given by mistake
- * @throws DomainError `identity` when the text is not an Ed25519 verifier key, or its parts do not belong together
- */
-export function parseVerifierKey(text: string, where: string): VerifierKey {
-  const parts = keyParts(text);
-  if (!parts)
-    throw new DomainError(
-      'identity',
-      `${where} is not an Ed25519 verifier key (hint: it reads <name>+<8 hex digits>+<base64>, as publicKey in LogCreated)`,
-    );
-  const key = verifierKey(parts.name, parts.raw);
-  if (key.text !== text)
-    throw new DomainError(
-      'identity',
-      `${where} is damaged: its name, key id and key do not belong together (hint: get the verifier key anew)`,
-    );
-  return key;
-}
-
-/** base64(0x01 ‖ key), as in verifier keys and signer keys. */
-function encodeTypedKey(raw: Uint8Array): string {
-  return Buffer.from(typedKey(raw)).toString('base64');
-}
-
-/**
- * The log's Ed25519 key pair: a verifier key (verifier-key.ts), and the signer key as Go's golang.org/x/mod/sumdb/note
- * writes it:
- *
- *   signer key  PRIVATE+KEY+<name>+<key id>+<base64(0x01 ‖ 32-byte private key)>
- *
- * The name is the log's name. The key id is the same as the verifier key's.
- */
-
-/** DER header of a PKCS #8 Ed25519 private key (RFC 8410 §7); the 32-byte key follows. */
-const PKCS8_PREFIX = Buffer.from('302e020100300506032b657004220420', 'hex');
-const PRIVATE_KEY_BYTES = 32;
-
-export interface SigningKey {
-  readonly name: string;
-  /** Eight lower-case hex digits. */
-  readonly keyId: string;
-  readonly privateKey: KeyObject;
-  /** The verifier key. */
-  readonly publicKey: string;
-  /** The signer key: secret. */
-  readonly secret: string;
-}
-
-/** @throws DomainError `identity` when the name is not valid for a key */
-export function makeSigningKey(name: string): SigningKey {
-  // An Ed25519 private key is 32 random bytes (RFC 8032 §5.1.5). Not generateKeyPairSync: in Node 20 its job locks the key when
-  // it is garbage collected, and if that happens while the key is being exported, the process hangs for good.
-  return signingKey(name, privateKeyOf(randomBytes(PRIVATE_KEY_BYTES)));
-}
-
-/** @throws DomainError `identity` when the text is not a signer key, or its parts do not belong together */
-export function parseSigningKey(text: string, where: string): SigningKey {
-  const [, name = '', encoded = ''] = /^PRIVATE\+KEY\+([^+]+)\+[0-9a-f]{8}\+(\S+)\s*$/.exec(text) ?? [];
-  const raw = decodeTypedKey(encoded);
-  if (!isKeyName(name) || !raw)
-    throw new DomainError('identity', `${where} holds no signing key (hint: restore it from a backup)`);
-  const key = signingKey(name, privateKeyOf(Buffer.from(raw)));
-  if (key.secret !== text.trim())
-    throw new DomainError(
-      'identity',
-      `${where} is damaged: its parts do not belong together (hint: restore it from a backup)`,
-    );
-  return key;
-}
-
-/** @throws DomainError `identity` when the file does not exist or holds no key */
-export function loadSigningKey(file: string): SigningKey {
-  if (!existsSync(file))
-    throw new DomainError(
-      'identity',
-      `the log's signing key ${file} is missing (hint: each instance of a log needs the same one, see --signing-key; if it is lost, restore it from a backup of the data folder)`,
-    );
-  return parseSigningKey(readFileSync(file, 'utf8'), file);
-}
-
-function privateKeyOf(raw: Buffer): KeyObject {
-  return createPrivateKey({ key: Buffer.concat([PKCS8_PREFIX, raw]), format: 'der', type: 'pkcs8' });
-}
-
-function signingKey(name: string, privateKey: KeyObject): SigningKey {
-  const { keyId, text } = verifierKey(name, rawKey(createPublicKey(privateKey).export({ format: 'jwk' }).x));
-  const secret = encodeTypedKey(rawKey(privateKey.export({ format: 'jwk' }).d));
-  return { name, keyId, privateKey, publicKey: text, secret: `PRIVATE+KEY+${name}+${keyId}+${secret}` };
-}
-
-function rawKey(base64url: string | undefined): Buffer {
-  return Buffer.from(base64url ?? '', 'base64url');
-}
-
-/** Makes and checks Ed25519 signatures (RFC 8032) over the text of a note. Signatures of unknown keys are kept but not checked. */
-
-export type NoteCheck =
-  /** At least one trusted key has signed, and no trusted key's signature is wrong. */
-  | { readonly type: 'signed'; readonly text: string; readonly by: readonly VerifierKey[] }
-  /** There are signatures, but only by unknown keys. */
-  | { readonly type: 'not-signed' }
-  /** A line has the name and the id of a trusted key, but that key did not sign this text. */
-  | { readonly type: 'bad-signature'; readonly name: string; readonly keyId: string }
-  | Malformed;
-
-/**
- * Signs a text.
- * @returns the note
- * @throws RangeError when a note cannot hold the text
- */
-export function signNote(text: string, { name, keyId, privateKey }: SigningKey): string {
-  return formatNote(text, [{ name, keyId, signature: sign(null, Buffer.from(text), privateKey) }]);
-}
-
-/** @throws RangeError when the result would not be read back as the same text */
-export function formatNote(text: string, signatures: readonly NoteSignature[]): string {
-  const lines = signatures.map(({ name, keyId, signature }) => {
-    const encoded = Buffer.concat([Buffer.from(keyId, 'hex'), signature]).toString('base64');
-    return `— ${name} ${encoded}\n`;
-  });
-  const note = `${text}\n${lines.join('')}`;
-  const parsed = parseNote(note);
-  if (parsed.type === 'malformed') throw new RangeError(`not a note: ${parsed.why}`);
-  if (parsed.text !== text) throw new RangeError('not a note: the text does not end with a line break');
-  return note;
-}
-
-/**
- * Reads a note and checks the signatures of the trusted keys. Lines of other keys are ignored, even if they share either
- * the name or the id with a trusted key. A single wrong signature of a trusted key invalidates the note.
- *
- * @param trusted keys from outside; a key that comes with the note proves nothing
- */
-export function checkNote(note: string | Uint8Array, trusted: readonly VerifierKey[]): NoteCheck {
-  const parsed = parseNote(note);
-  if (parsed.type === 'malformed') return parsed;
-  const text = Buffer.from(parsed.text);
-  const by = new Set<VerifierKey>();
-  for (const { name, keyId, signature } of parsed.signatures) {
-    const known = trusted.filter((key) => key.name === name && key.keyId === keyId);
-    if (known.length === 0) continue;
-    const signer = known.find(({ publicKey }) => verify(null, text, publicKey, signature));
-    if (signer === undefined) return { type: 'bad-signature', name, keyId };
-    by.add(signer);
-  }
-  return by.size > 0 ? { type: 'signed', text: parsed.text, by: [...by] } : { type: 'not-signed' };
-}
-
-/** Signs checkpoints, and checks who signed one. */
-
-export type CheckpointCheck =
-  | { readonly type: 'signed'; readonly checkpoint: Checkpoint; readonly by: readonly VerifierKey[] }
-  | Exclude<NoteCheck, { type: 'signed' }>;
+// Checkpoints
 
 /**
  * @param recovery number of the log's last recovery; 0 if there was none
@@ -234,6 +53,10 @@ export function formatCheckpoint(origin: string, size: number, root: Hash): stri
   return `${origin}\n${size}\n${Buffer.from(root).toString('base64')}\n`;
 }
 
+type CheckpointCheck =
+  | { readonly type: 'signed'; readonly checkpoint: Checkpoint; readonly by: readonly VerifierKey[] }
+  | Exclude<NoteCheck, { type: 'signed' }>;
+
 /**
  * Checks who signed a checkpoint, and reads it.
  *
@@ -249,6 +72,63 @@ export function openCheckpoint(note: string | Uint8Array, trusted: readonly Veri
   return checkpoint.type === 'malformed' ? checkpoint : { type: 'signed', checkpoint, by: checked.by };
 }
 
+// Notes
+
+/**
+ * Signs a text.
+ * @returns the note
+ * @throws RangeError when a note cannot hold the text
+ */
+export function signNote(text: string, { name, keyId, privateKey }: SigningKey): string {
+  return formatNote(text, [{ name, keyId, signature: sign(null, Buffer.from(text), privateKey) }]);
+}
+
+/** @throws RangeError when the result would not be read back as the same text */
+export function formatNote(text: string, signatures: readonly NoteSignature[]): string {
+  const lines = signatures.map(({ name, keyId, signature }) => {
+    const encoded = Buffer.concat([Buffer.from(keyId, 'hex'), signature]).toString('base64');
+    return `— ${name} ${encoded}\n`;
+  });
+  const note = `${text}\n${lines.join('')}`;
+  const parsed = parseNote(note);
+  if (parsed.type === 'malformed') throw new RangeError(`not a note: ${parsed.why}`);
+  if (parsed.text !== text) throw new RangeError('not a note: the text does not end with a line break');
+  return note;
+}
+
+/** Signatures of unknown keys are kept but not checked. */
+type NoteCheck =
+  /** At least one trusted key has signed, and no trusted key's signature is wrong. */
+  | { readonly type: 'signed'; readonly text: string; readonly by: readonly VerifierKey[] }
+  /** There are signatures, but only by unknown keys. */
+  | { readonly type: 'not-signed' }
+  /** A line has the name and the id of a trusted key, but that key did not sign this text. */
+  | { readonly type: 'bad-signature'; readonly name: string; readonly keyId: string }
+  | Malformed;
+
+/**
+ * Reads a note and checks the signatures of the trusted keys. Lines of other keys are ignored, even if they share either
+ * the name or the id with a trusted key. A single wrong signature of a trusted key invalidates the note.
+ *
+ * @param trusted keys from outside; a key that comes with the note proves nothing
+ */
+export function checkNote(note: string | Uint8Array, trusted: readonly VerifierKey[]): NoteCheck {
+  const parsed = parseNote(note);
+  if (parsed.type === 'malformed') return parsed;
+  const text = Buffer.from(parsed.text);
+  const by = new Set<VerifierKey>();
+  for (const { name, keyId, signature } of parsed.signatures) {
+    const known = trusted.filter((key) => key.name === name && key.keyId === keyId);
+    if (known.length === 0) continue;
+    const signer = known.find(({ publicKey }) => verify(null, text, publicKey, signature));
+    if (signer === undefined) return { type: 'bad-signature', name, keyId };
+    by.add(signer);
+  }
+  return by.size > 0 ? { type: 'signed', text: parsed.text, by: [...by] } : { type: 'not-signed' };
+}
+
+// Successors
+
 /**
  * How a log's key names its successor: a signed note (C2SP signed-note) with the text
  *
@@ -258,8 +138,7 @@ export function openCheckpoint(note: string | Uint8Array, trusted: readonly Veri
  *
  * The second line is not a tree size, so this can never be mistaken for a checkpoint.
  */
-
-export interface Successor {
+interface Successor {
   readonly logName: string;
   readonly logId: string;
   /** The successor's verifier key. */
@@ -268,15 +147,15 @@ export interface Successor {
 
 /** @returns the signed note */
 export function endorse(successor: Successor, by: SigningKey): string {
-  return signNote(text(successor), by);
+  return signNote(successorText(successor), by);
 }
 
 export function isEndorsed(endorsement: string, successor: Successor, by: VerifierKey): boolean {
   const checked = checkNote(endorsement, [by]);
-  return checked.type === 'signed' && checked.text === text(successor);
+  return checked.type === 'signed' && checked.text === successorText(successor);
 }
 
-function text({ logName, logId, publicKey }: Successor): string {
+function successorText({ logName, logId, publicKey }: Successor): string {
   return `${logName}/signing-key\n${logId}\n${publicKey}\n`;
 }
 
@@ -288,4 +167,132 @@ export function keyOfLog(publicKey: string, logName: string): VerifierKey | unde
   } catch {
     return undefined;
   }
+}
+
+// Keys
+
+/** DER header of a PKCS #8 Ed25519 private key (RFC 8410 §7); the 32-byte key follows. */
+const PKCS8_PREFIX = Buffer.from('302e020100300506032b657004220420', 'hex');
+const PRIVATE_KEY_BYTES = 32;
+
+/**
+ * The log's key pair: a verifier key, and the signer key as Go's golang.org/x/mod/sumdb/note writes it:
+ *
+ *   signer key  PRIVATE+KEY+<name>+<key id>+<base64(0x01 ‖ 32-byte private key)>
+ *
+ * The name is the log's name. The key id is the same as the verifier key's.
+ */
+export interface SigningKey {
+  readonly name: string;
+  /** Eight lower-case hex digits. */
+  readonly keyId: string;
+  readonly privateKey: KeyObject;
+  /** The verifier key. */
+  readonly publicKey: string;
+  /** The signer key: secret. */
+  readonly secret: string;
+}
+
+/** @throws DomainError `identity` when the name is not valid for a key */
+export function makeSigningKey(name: string): SigningKey {
+  // An Ed25519 private key is 32 random bytes (RFC 8032 §5.1.5). Not generateKeyPairSync: in Node 20 its job locks the key when
+  // it is garbage collected, and if that happens while the key is being exported, the process hangs for good.
+  return signingKey(name, privateKeyOf(randomBytes(PRIVATE_KEY_BYTES)));
+}
+
+/** @throws DomainError `identity` when the file does not exist or holds no key */
+export function loadSigningKey(file: string): SigningKey {
+  if (!existsSync(file))
+    throw new DomainError(
+      'identity',
+      `the log's signing key ${file} is missing (hint: each instance of a log needs the same one, see --signing-key; if it is lost, restore it from a backup of the data folder)`,
+    );
+  return parseSigningKey(readFileSync(file, 'utf8'), file);
+}
+
+/** @throws DomainError `identity` when the text is not a signer key, or its parts do not belong together */
+export function parseSigningKey(text: string, where: string): SigningKey {
+  const [, name = '', encoded = ''] = /^PRIVATE\+KEY\+([^+]+)\+[0-9a-f]{8}\+(\S+)\s*$/.exec(text) ?? [];
+  const raw = decodeTypedKey(encoded);
+  if (!isKeyName(name) || !raw)
+    throw new DomainError('identity', `${where} holds no signing key (hint: restore it from a backup)`);
+  const key = signingKey(name, privateKeyOf(Buffer.from(raw)));
+  if (key.secret !== text.trim())
+    throw new DomainError(
+      'identity',
+      `${where} is damaged: its parts do not belong together (hint: restore it from a backup)`,
+    );
+  return key;
+}
+
+function privateKeyOf(raw: Buffer): KeyObject {
+  return createPrivateKey({ key: Buffer.concat([PKCS8_PREFIX, raw]), format: 'der', type: 'pkcs8' });
+}
+
+function signingKey(name: string, privateKey: KeyObject): SigningKey {
+  const { keyId, text } = verifierKey(name, rawKey(createPublicKey(privateKey).export({ format: 'jwk' }).x));
+  const secret = encodeTypedKey(rawKey(privateKey.export({ format: 'jwk' }).d));
+  return { name, keyId, privateKey, publicKey: text, secret: `PRIVATE+KEY+${name}+${keyId}+${secret}` };
+}
+
+function rawKey(base64url: string | undefined): Buffer {
+  return Buffer.from(base64url ?? '', 'base64url');
+}
+
+/** A public key that Node checks signatures with. */
+export interface VerifierKey {
+  readonly name: string;
+  /** Eight lower-case hex digits. */
+  readonly keyId: string;
+  readonly publicKey: KeyObject;
+  /** The verifier key as it is written. */
+  readonly text: string;
+}
+
+/**
+ * @param text exactly the verifier key, without a line break
+ * @param where how messages refer to the text, which they never quote because it may be a secret given by mistake
+ * @throws DomainError `identity` when the text is not an Ed25519 verifier key, or its parts do not belong together
+ */
+export function parseVerifierKey(text: string, where: string): VerifierKey {
+  const parts = keyParts(text);
+  if (!parts)
+    throw new DomainError(
+      'identity',
+      `${where} is not an Ed25519 verifier key (hint: it reads <name>+<8 hex digits>+<base64>, as publicKey in LogCreated)`,
+    );
+  const key = verifierKey(parts.name, parts.raw);
+  if (key.text !== text)
+    throw new DomainError(
+      'identity',
+      `${where} is damaged: its name, key id and key do not belong together (hint: get the verifier key anew)`,
+    );
+  return key;
+}
+
+/** DER header of an Ed25519 public key (RFC 8410 §4); the 32-byte key follows. */
+const SPKI_PREFIX = Buffer.from('302a300506032b6570032100', 'hex');
+
+/**
+ * @param rawPublicKey 32 bytes
+ * @throws DomainError `identity` when the name is not valid for a key
+ */
+function verifierKey(name: string, rawPublicKey: Uint8Array): VerifierKey {
+  if (!isKeyName(name))
+    throw new DomainError(
+      'identity',
+      'this cannot name a key: a name has no white space, no control characters and no "+"',
+    );
+  const keyId = keyIdIn(sha256(hashedForKeyId(name, rawPublicKey)));
+  const publicKey = createPublicKey({
+    key: Buffer.concat([SPKI_PREFIX, rawPublicKey]),
+    format: 'der',
+    type: 'spki',
+  });
+  return { name, keyId, publicKey, text: `${name}+${keyId}+${encodeTypedKey(rawPublicKey)}` };
+}
+
+/** base64(0x01 ‖ key), as in verifier keys and signer keys. */
+function encodeTypedKey(raw: Uint8Array): string {
+  return Buffer.from(typedKey(raw)).toString('base64');
 }

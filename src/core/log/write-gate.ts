@@ -1,3 +1,11 @@
+/**
+ * Decides whether this process may write to a stream or sign a checkpoint of it. Every writer asks before each batch,
+ * and the ledger before each signature. Nothing else decides.
+ *
+ * The gate is closed until the store has been compared with what the log signed last. If records are missing, it stays
+ * closed until a recovery has declared the loss. If the store loses records while this process runs, it stays closed for
+ * the life of the process, because what the process has folded is no longer what the store holds.
+ */
 import { setTimeout as delay } from 'node:timers/promises';
 import { logHistory, type Recovery } from '../../../projections/log.ts';
 import type { Movement, Runner } from '../../../projections/runner.ts';
@@ -14,44 +22,19 @@ import {
 import type { Ledger } from './ledger.ts';
 import { LOG_STREAM } from './log-stream.ts';
 
-/** Why nothing may be written to a stream that has moved to another store; undefined while it is open. */
-function movedError(movement: Movement): DomainError | undefined {
-  switch (movement.status) {
-    case 'open':
-      return undefined;
-    case 'closed':
-      return new DomainError(
-        'moved',
-        `the log is moved to ${movement.to}, and nothing more is recorded in this store (hint: ask the service there; if this is that store, urn copy has to finish first)`,
-      );
-    case 'dead':
-      return new DomainError(
-        'moved',
-        'this store holds a copy of the log that was given up, and nothing is ever recorded here (hint: the log goes on where it was copied from)',
-      );
-  }
-}
-
-/**
- * Decides whether this process may write to a stream or sign a checkpoint of it. Every writer asks before each batch,
- * and the ledger before each signature. Nothing else decides.
- *
- * The gate is closed until the store has been compared with what the log signed last. If records are missing, it stays
- * closed until a recovery has declared the loss. If the store loses records while this process runs, it stays closed for
- * the life of the process, because what the process has folded is no longer what the store holds.
- */
-
-export interface WriteGateParts {
-  readonly runner: Pick<Runner, 'state' | 'movement' | 'halted'>;
-  /** Why there is no key to sign with, if there is none: no write could get a receipt. */
-  readonly missingKey?: () => DomainError | undefined;
-}
-
 /** Without these two streams, nobody knows who may do what, or whether the log continues here. What clients call them. */
 const NEEDED_BY_ALL = new Map([
   [LOG_STREAM, 'the history of the log'],
   ['access', 'the list of keys'],
 ]);
+
+const ROLLBACK_HINT = `hint: restore the newest copy of the database, or declare the loss with urn recover; what the log signed last is in ${LAST_CHECKPOINTS}, see docs/operations.md`;
+
+interface WriteGateParts {
+  readonly runner: Pick<Runner, 'state' | 'movement' | 'halted'>;
+  /** Why there is no key to sign with, if there is none: no write could get a receipt. */
+  readonly missingKey?: () => DomainError | undefined;
+}
 
 export class WriteGate implements Gate {
   readonly #runner: WriteGateParts['runner'];
@@ -108,7 +91,7 @@ export class WriteGate implements Gate {
 
   /** The store no longer holds what was read from it. @param why a sentence without a full stop */
   storeLost(why: string): void {
-    this.#storeLoss ??= new DomainError('rolled-back', `${why} (${HINT})`);
+    this.#storeLoss ??= new DomainError('rolled-back', `${why} (${ROLLBACK_HINT})`);
   }
 
   /** The store may remove records of this stream. @param why with a hint; undefined when the danger has passed */
@@ -149,22 +132,30 @@ export class WriteGate implements Gate {
   }
 }
 
-const HINT = `hint: restore the newest copy of the database, or declare the loss with urn recover; what the log signed last is in ${LAST_CHECKPOINTS}, see docs/operations.md`;
-
 function rollbackError(first: Rollback, others: number): DomainError {
   const more = others > 0 ? `, and likewise ${others} more` : '';
-  return new DomainError('rolled-back', `${describeRollback(first)}${more} (${HINT})`);
+  return new DomainError('rolled-back', `${describeRollback(first)}${more} (${ROLLBACK_HINT})`);
 }
 
-/**
- * Folds what the store holds, compares it with what the log signed last, and reports the result to the write gate, which
- * is closed until then.
- */
+/** Why nothing may be written to a stream that has moved to another store; undefined while it is open. */
+function movedError(movement: Movement): DomainError | undefined {
+  switch (movement.status) {
+    case 'open':
+      return undefined;
+    case 'closed':
+      return new DomainError(
+        'moved',
+        `the log is moved to ${movement.to}, and nothing more is recorded in this store (hint: ask the service there; if this is that store, urn copy has to finish first)`,
+      );
+    case 'dead':
+      return new DomainError(
+        'moved',
+        'this store holds a copy of the log that was given up, and nothing is ever recorded here (hint: the log goes on where it was copied from)',
+      );
+  }
+}
 
-/** How long after a comparison that found records missing the store is read again, in ms. */
-const RETRY_MS = 1000;
-
-export interface ComparisonParts {
+interface ComparisonParts {
   readonly store: EventStore;
   readonly runner: Runner;
   readonly ledger: Ledger;
@@ -173,6 +164,13 @@ export interface ComparisonParts {
   readonly lastCheckpoints: LastCheckpoints | undefined;
 }
 
+/** How long after a comparison that found records missing the store is read again, in ms. */
+const RECHECK_MS = 1000;
+
+/**
+ * Folds what the store holds, compares it with what the log signed last, and reports the result to the write gate, which
+ * is closed until then.
+ */
 export class Comparison {
   readonly #parts: ComparisonParts;
 
@@ -216,7 +214,7 @@ export class Comparison {
     for (;;) {
       const found = await find();
       if (found.length === 0 || performance.now() >= until) return found;
-      await delay(RETRY_MS);
+      await delay(RECHECK_MS);
       await readOn();
     }
   }

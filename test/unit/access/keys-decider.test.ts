@@ -4,10 +4,10 @@ import { access } from '../../../projections/access.ts';
 import {
   accessDecider,
   type Grant,
+  grantProblem,
   keySha256,
   newApiKey,
   newKeyId,
-  refusal,
 } from '../../../src/core/access/keys.ts';
 import { OPERATOR, stored } from '../../support/facts.ts';
 import { sentences } from '../../support/given.ts';
@@ -84,7 +84,7 @@ describe('a key with these scopes and limits', () => {
     ['manage,audit', { where, allowPrediction }, '--where'],
   ])('is never issued, whether its id is free or not: %s %o', (scopes, more, hint) => {
     const refused = grant(scopes.split(',') as Scope[], more);
-    const why = refusal(refused) ?? '';
+    const why = grantProblem(refused) ?? '';
     expect(why).toContain(hint);
     expect(why).toContain('hint:');
     for (const history of [[], [issued(READER)]])
@@ -103,7 +103,7 @@ describe('a key with these scopes and limits', () => {
     ['audit', { studies }],
   ])('is issued, with all of them recorded: %s %o', (scopes, more) => {
     const allowed = grant(scopes.split(',') as Scope[], more);
-    expect(refusal(allowed)).toBeUndefined();
+    expect(grantProblem(allowed)).toBeUndefined();
     given([])
       .when(issue(allowed))
       .then([issued(allowed)], { type: 'issued' });

@@ -65,7 +65,7 @@ export class Authentication {
 
   /** Whether a key that was accepted before is still valid. */
   isValid(keyId: string): boolean {
-    return this.#keys.lookUpId(keyId)?.standing === 'valid';
+    return this.#keys.lookUpId(keyId)?.validity === 'valid';
   }
 
   /**
@@ -190,7 +190,7 @@ export class SessionCookies {
     const session = await sessions.open(value);
     if (!session) throw this.#over(http, SESSION_ENDED);
     const known = keys.lookUpId(session.keyId);
-    if (known?.standing !== 'valid') throw this.#over(http, KEY_OVER);
+    if (known?.validity !== 'valid') throw this.#over(http, KEY_OVER);
     const isAutomatic =
       ownHeader(http, 'urn-automatic') === 'true' || AUTOMATIC_ROUTES.has(response.locals['route'] as string);
     const next = isAutomatic ? undefined : renewed(session, sessions.now());

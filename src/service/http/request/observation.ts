@@ -102,9 +102,9 @@ export function noteRefusal(
     });
     return;
   }
-  const refused = ({ key: { keyId, user }, accessRevision, standing }: KnownKey) => {
+  const refused = ({ key: { keyId, user }, accessRevision, validity }: KnownKey) => {
     const reason =
-      standing === 'valid' ? (REASON_OF_STATUS[status] ?? 'malformed') : (`${standing}-key` as const);
+      validity === 'valid' ? (REASON_OF_STATUS[status] ?? 'malformed') : (`${validity}-key` as const);
     recorder.refused({ accessRevision, keyId, user }, { operation, reason });
   };
   const bearer = presented ?? bearerOf(http, authentication);
