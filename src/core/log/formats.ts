@@ -44,8 +44,9 @@ const MAX_SIGNATURES = 100;
 /** Room for that many post-quantum signatures of 5 kB, which the specification expects in the future. */
 const MAX_NOTE_BYTES = 1_000_000;
 const KEY_ID_BYTES = 4;
+/** Control characters other than line breaks, and lone surrogates, which are not UTF-8. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: to refuse them
-const CONTROL_CHARACTER = /[\u0000-\u0009\u000b-\u001f]/;
+export const NOT_IN_NOTES = /[\u0000-\u0009\u000b-\u001f\p{Surrogate}]/u;
 
 /** Reads a note without checking who signed it. */
 export function parseNote(note: string | Uint8Array): SignedNote | Malformed {
@@ -53,7 +54,7 @@ export function parseNote(note: string | Uint8Array): SignedNote | Malformed {
   if (bytes.length > MAX_NOTE_BYTES) return malformed(`it is longer than ${MAX_NOTE_BYTES} bytes`);
   const all = decodeUtf8(bytes);
   if (all === undefined) return malformed('it is not UTF-8');
-  if (CONTROL_CHARACTER.test(all)) return malformed('it has a control character other than line breaks');
+  if (NOT_IN_NOTES.test(all)) return malformed('it has a control character other than line breaks');
   const end = all.lastIndexOf('\n\n');
   if (end < 0) return malformed('it has no empty line between text and signatures');
   const lines = all.slice(end + 2).split('\n');
