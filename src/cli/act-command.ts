@@ -1,3 +1,8 @@
+/**
+ * A command that asks for an act: the operation of its route, done in this process by the person at the command line. The
+ * same form, the same checks, the same decision. It tries the act, asks before a live study is changed, does it, and prints what
+ * the log says of it.
+ */
 import type { Command } from 'commander';
 import type { LevelChange } from '../../events/corrections.ts';
 import { onOneLine } from '../base/text.ts';
@@ -10,9 +15,9 @@ import type { WriteResult } from '../core/write/writer.ts';
 import { type ActEvent, actText, levelChangeText } from '../evidence/bundle/texts.ts';
 import { askedIn, bodyName, bodyOf, checkedBody } from '../service/http/request/body-form.ts';
 import {
+  type ActOptions,
   type ActRow,
   caseOption,
-  type Options,
   optionOf,
   type RequestedAct,
   refusalOf,
@@ -26,96 +31,15 @@ import { cliActor, logCommand, namedStudy, UsageError } from './options.ts';
 import { note, result, table } from './output.ts';
 import { mayChange } from './precautions.ts';
 
-/** What a command that asks for an act says: before it, of a dry run, and of what came of it. */
-
-/** What the log says of the act. It is the result of a command that gives something to read. */
-async function printAct(
-  asking: RequestedAct,
-  asked: Members,
-  { outcome, revision }: WriteResult<StudyOutcome>,
-): Promise<void> {
-  const { row, options, log, study } = asking;
-  if (options.json && row.json)
-    return result(JSON.stringify(row.json(asked, options, outcome, revision), null, 2));
-  const event = await eventAt(log, study.stream, revision);
-  const text = onOneLine(actText(event as ActEvent, (id) => idInUse(asking, id)));
-  const effect = effectOf(asking, outcome).map((words) => `; ${words}`);
-  const line = `${options.study}: ${text} (revision ${revision})${effect.join('')}`;
-  if (row.json) result(line);
-  else note(line);
-}
-
-function questionOf(asking: RequestedAct, asked: Members): string {
-  const { row, log, study } = asking;
-  const verb = `${row.verb.charAt(0).toUpperCase()}${row.verb.slice(1)}`;
-  const { participantId } = asked;
-  const where = studyText(log, study);
-  if (participantId === undefined && !row.order) return `${verb} ${where}?`;
-  const id = idInUse(asking, String(participantId));
-  return `${row.order?.(asked, id) ?? `${verb} ${id}`} in ${where}?`;
-}
-
-function dryRun(asking: RequestedAct, asked: Members, outcome: StudyOutcome): string {
-  const { name, log, study } = asking;
-  const rows = Object.entries(asked).flatMap(([member, value]) => {
-    if (value === undefined) return [];
-    if (member === 'participantId') return [['participant', bothIds(asking, String(value))]];
-    return [[optionOf(member).slice('--'.length), valueText(value)]];
-  });
-  return `dry run: nothing was recorded; the record would be\n${table([
-    ['event', name],
-    ['study', studyText(log, study)],
-    ...rows,
-    ...effectOf(asking, outcome).map((words) => ['effect', words]),
-  ])}`;
-}
-
-function bothIds(asking: RequestedAct, id: string): string {
-  const { log, study } = asking;
-  const now = idInUse(asking, id);
-  const { participantId = now } = log.runner.state(participants, study.stream).find(id) ?? {};
-  return now === participantId ? now : `${now} (randomized as ${participantId})`;
-}
-
-/** @param id that the participant has or had */
-function idInUse({ log, study }: RequestedAct, id: string): string {
-  const participant = log.runner.state(participants, study.stream).find(id);
-  return participant ? currentId(participant) : id;
-}
-
-/** How many of a list are shown. */
-const SHOWN = 10;
-
-function valueText(value: unknown): string {
-  if (Array.isArray(value)) {
-    const more = value.length > SHOWN ? [`and ${value.length - SHOWN} more`] : [];
-    return [...value.slice(0, SHOWN).map(valueText), ...more].join('; ');
-  }
-  if (typeof value !== 'object' || value === null) return String(value);
-  return 'factor' in value
-    ? levelChangeText(value as LevelChange)
-    : Object.values(value).map(String).join(', ');
-}
-
-function effectOf({ row: { effect }, log, study }: RequestedAct, outcome: StudyOutcome): string[] {
-  if (!effect || outcome.type !== 'recorded') return [];
-  return [effect(outcome.moves && drawsFromCounts(log, study))];
-}
-
-/**
- * A command that asks for an act: the operation of its route, done in this process by the person at the command line. The
- * same form, the same checks, the same decision.
- */
-
 export function actCommand(name: ActName, row: ActRow): Command {
   const command = logCommand(row.verb);
   if (row.group === 'studies')
     return withOptions(command.argument('<name>', 'name of a study'), row).action(
-      (study: string, options: Options) => run(name, row, { ...options, study }),
+      (study: string, options: ActOptions) => runAct(name, row, { ...options, study }),
     );
   const about =
     actOf(name).about === 'participant' ? withParticipant(command) : command.addOption(studyOption());
-  return withOptions(about, row).action((options: Options) => run(name, row, options));
+  return withOptions(about, row).action((options: ActOptions) => runAct(name, row, options));
 }
 
 function withOptions(command: Command, { summary, options, help, isReport }: ActRow): Command {
@@ -127,7 +51,7 @@ function withOptions(command: Command, { summary, options, help, isReport }: Act
   return command.addHelpText('after', help);
 }
 
-async function run(name: ActName, row: ActRow, options: Options): Promise<void> {
+async function runAct(name: ActName, row: ActRow, options: ActOptions): Promise<void> {
   await withFileProblems('nothing was recorded', () =>
     withStudies(options, async (log) => {
       const study = namedStudy(log.studies, options.study);
@@ -135,7 +59,7 @@ async function run(name: ActName, row: ActRow, options: Options): Promise<void> 
       const asked = askedBy(asking);
       const tried = asked && (await perform(asking, asked, true));
       if (!asked || !tried) return;
-      if (options.dryRun) return (options.json ? note : result)(dryRun(asking, asked, tried.outcome));
+      if (options.dryRun) return (options.json ? note : result)(dryRunText(asking, asked, tried.outcome));
       const question = questionOf(asking, asked);
       if (!row.isReport && !(await mayChange(study.design, options, question))) return;
       const done = await perform(asking, asked, false);
@@ -183,6 +107,80 @@ async function perform(
   return { outcome, revision };
 }
 
-function nothingToDo({ study }: Options, why: string): undefined {
+function nothingToDo({ study }: ActOptions, why: string): undefined {
   note(`${study}: ${why}; nothing was recorded`);
+}
+
+function dryRunText(asking: RequestedAct, asked: Members, outcome: StudyOutcome): string {
+  const { name, log, study } = asking;
+  const rows = Object.entries(asked).flatMap(([member, value]) => {
+    if (value === undefined) return [];
+    if (member === 'participantId') return [['participant', bothIds(asking, String(value))]];
+    return [[optionOf(member).slice('--'.length), valueText(value)]];
+  });
+  return `dry run: nothing was recorded; the record would be\n${table([
+    ['event', name],
+    ['study', studyText(log, study)],
+    ...rows,
+    ...effectOf(asking, outcome).map((words) => ['effect', words]),
+  ])}`;
+}
+
+function bothIds(asking: RequestedAct, id: string): string {
+  const { log, study } = asking;
+  const now = idInUse(asking, id);
+  const { participantId = now } = log.runner.state(participants, study.stream).find(id) ?? {};
+  return now === participantId ? now : `${now} (randomized as ${participantId})`;
+}
+
+/** @param id that the participant has or had */
+function idInUse({ log, study }: RequestedAct, id: string): string {
+  const participant = log.runner.state(participants, study.stream).find(id);
+  return participant ? currentId(participant) : id;
+}
+
+/** How many of a list are shown. */
+const VALUES_SHOWN = 10;
+
+function valueText(value: unknown): string {
+  if (Array.isArray(value)) {
+    const more = value.length > VALUES_SHOWN ? [`and ${value.length - VALUES_SHOWN} more`] : [];
+    return [...value.slice(0, VALUES_SHOWN).map(valueText), ...more].join('; ');
+  }
+  if (typeof value !== 'object' || value === null) return String(value);
+  return 'factor' in value
+    ? levelChangeText(value as LevelChange)
+    : Object.values(value).map(String).join(', ');
+}
+
+function effectOf({ row: { effect }, log, study }: RequestedAct, outcome: StudyOutcome): string[] {
+  if (!effect || outcome.type !== 'recorded') return [];
+  return [effect(outcome.moves && drawsFromCounts(log, study))];
+}
+
+function questionOf(asking: RequestedAct, asked: Members): string {
+  const { row, log, study } = asking;
+  const verb = `${row.verb.charAt(0).toUpperCase()}${row.verb.slice(1)}`;
+  const { participantId } = asked;
+  const where = studyText(log, study);
+  if (participantId === undefined && !row.order) return `${verb} ${where}?`;
+  const id = idInUse(asking, String(participantId));
+  return `${row.order?.(asked, id) ?? `${verb} ${id}`} in ${where}?`;
+}
+
+/** What the log says of the act. It is the result of a command that gives something to read. */
+async function printAct(
+  asking: RequestedAct,
+  asked: Members,
+  { outcome, revision }: WriteResult<StudyOutcome>,
+): Promise<void> {
+  const { row, options, log, study } = asking;
+  if (options.json && row.json)
+    return result(JSON.stringify(row.json(asked, options, outcome, revision), null, 2));
+  const event = await eventAt(log, study.stream, revision);
+  const text = onOneLine(actText(event as ActEvent, (id) => idInUse(asking, id)));
+  const effect = effectOf(asking, outcome).map((words) => `; ${words}`);
+  const line = `${options.study}: ${text} (revision ${revision})${effect.join('')}`;
+  if (row.json) result(line);
+  else note(line);
 }

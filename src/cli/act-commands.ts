@@ -1,3 +1,7 @@
+/**
+ * The table of the commands that ask for acts, such as `urn participants void`: for each act, what cannot be derived from the act
+ * itself. How any of them runs is in act-command.ts. Whoever adds an act adds a row here.
+ */
 import { type Command, Option } from 'commander';
 import { IdCause, type LevelChange, LevelsCause, VoidAnalysis, VoidCause } from '../../events/corrections.ts';
 import { DispensationCause, ReplacementCause } from '../../events/packs.ts';
@@ -29,50 +33,33 @@ import {
 } from './approvals.ts';
 import { jsonOption, option } from './options.ts';
 
-/** The packs that a command is about, from its options. */
-
-/**
- * @param given those of --code
- * @param from a file
- * @throws ImportError listing every problem in the file
- */
-function codesIn(given: readonly string[] | undefined, from: string | undefined): MembersRead {
-  const wrong = (...problems: readonly string[]) => ({ unread: { codes: problems } });
-  if (given === undefined && from === undefined)
-    return wrong('say which packs: --code, or --from with a file');
-  const problems = (given ?? []).flatMap((code) => {
-    const why = codeProblem(code);
-    return why === undefined ? [] : [`--code ${why}`];
-  });
-  if (problems.length > 0) return wrong(...problems);
-  const codes = given ?? readCodes(from ?? '');
-  return codes.length > MAX_ENTRIES
-    ? wrong(`${counted(codes.length, 'pack')}: at most ${MAX_ENTRIES} at once (hint: split the file)`)
-    : { members: { codes } };
+/** The commands of a group, in the order of the table. */
+export function actCommands(group: ActRow['group']): Command[] {
+  const rows = Object.entries(ACT_ROWS) as [ActName, ActRow | undefined][];
+  return rows.flatMap(([name, row]) => (row?.group === group ? [actCommand(name, row)] : []));
 }
-
-/** The commands that ask for acts: what cannot be derived from the acts. */
 
 const ASKS_FIRST = `
 For a live study, the command asks for confirmation if it runs on a terminal; --yes answers for you. Without a terminal it
 does not ask, so scripts are not blocked. Exit codes: 0 done, or nothing to change; 2 not possible, so nothing was recorded.`;
 
-const CORRECTS = `
+const CORRECTION_HELP = `
 Nothing is drawn again: the participant keeps the arm, and the log keeps what was recorded before. The output names no arm.
 A running service picks up the change within a second.
 ${ASKS_FIRST}
 `;
 
-const STATE = `
+const STATE_HELP = `
 ${IN_THE_CLEAR}
 ${ASKS_FIRST}
 `;
 
 const noteOption = () =>
   needed('--note <text>', 'what happened, 1 to 2,000 characters; sealed: blinded readers do not see it');
-const sealedReason = () => needed('--reason <text>', 'recorded under seal: blinded readers do not see it');
+const sealedReasonOption = () =>
+  needed('--reason <text>', 'recorded under seal: blinded readers do not see it');
 
-const ROWS = {
+const ACT_ROWS = {
   LevelsCorrected: {
     group: 'participants',
     verb: 'correct',
@@ -88,7 +75,7 @@ const ROWS = {
     order: ({ changes }, id) =>
       `Correct ${id} (${(changes as readonly LevelChange[]).map(levelChangeText).join(', ')})`,
     effect: counting('later allocations count the participant at the new levels'),
-    help: `${CORRECTS}
+    help: `${CORRECTION_HELP}
 Causes: entry (a slip when it was entered), source (the source record was wrong), definition (the level was misunderstood),
 transfer (the participant has moved to another site), other.
 The study's policy level_counts decides at which level later allocations count the participant. After a transfer it is
@@ -108,7 +95,7 @@ Example:
       noteOption(),
     ],
     effect: counting('later allocations no longer count the participant'),
-    help: `${CORRECTS}
+    help: `${CORRECTION_HELP}
 Void only participants who were randomized in error, not those who leave the treatment or the trial.
 Causes: ineligible, duplicate, never-enrolled, entry (an allocation that was made outside the service was entered wrongly),
 other. --analysis says whether the participant should be analysed, as far as you know.
@@ -124,7 +111,7 @@ Example:
     summary: 'undo the voiding of a participant',
     options: [noteOption()],
     effect: counting('later allocations count the participant again'),
-    help: `${CORRECTS}
+    help: `${CORRECTION_HELP}
 Example:
   urn participants reinstate --study 'CHS JCOIN' --id 001-0009 --note 'was another person'`,
   },
@@ -138,7 +125,7 @@ Example:
     ],
     order: ({ to }, id) => `Rename ${id} to ${to}`,
     effect: counting(),
-    help: `${CORRECTS}
+    help: `${CORRECTION_HELP}
 Both ids find the participant afterwards, and nobody else can get either. Ids stay in the clear forever, so no id should be
 personal data. Causes: entry (a slip when it was entered), pattern (it did not match the study's pattern), other.
 
@@ -229,7 +216,7 @@ Examples:
     options: [
       caseOption('--code <code>', 'a pack (repeatable)').argParser(collect),
       new Option('--from <file>', 'CSV with a column code').conflicts('code'),
-      sealedReason(),
+      sealedReasonOption(),
     ],
     read: ({ code, from }) => codesIn(code as readonly string[] | undefined, from as string | undefined),
     order: ({ codes }) => `Withdraw ${counted((codes as readonly string[]).length, 'pack')}`,
@@ -252,7 +239,7 @@ Examples:
       'report an unblinding: an opened envelope, a label, a patient who was told, a code broken in error',
     isReport: true,
     options: [
-      sealedReason(),
+      sealedReasonOption(),
       caseOption('--requested-by <name>', 'who asked for it; also sealed'),
       choice('--how <way>', 'how the arm became known', UnblindingWay.options),
       needed('--occurred-at <instant>', 'when, in UTC: 2026-03-02T21:40Z'),
@@ -273,7 +260,7 @@ Example:
     summary: 'stop taking participants, in every process that serves this log, within a second',
     options: stateOptions(),
     effect: () => 'no new participants until it is resumed',
-    help: STATE,
+    help: STATE_HELP,
   },
   StudyResumed: {
     group: 'studies',
@@ -281,7 +268,7 @@ Example:
     summary: 'let a paused study take participants again',
     options: stateOptions(),
     effect: () => 'it takes participants again',
-    help: STATE,
+    help: STATE_HELP,
   },
   StudyClosed: {
     group: 'studies',
@@ -294,7 +281,7 @@ Example:
     ],
     read: decisionIn,
     effect: () => 'no new participants; codes can still be broken',
-    help: `${STATE}
+    help: `${STATE_HELP}
 A closed study takes no participants. Codes can still be broken, and everything can still be read. Only urn studies reopen can
 reopen it, with an approval if the study is live. To stop for a while, pause it.
 
@@ -310,7 +297,7 @@ Example:
     options: [...stateOptions(), approvedByOption(), protocolOption()],
     read: decisionIn,
     effect: () => 'it takes participants again, and allocates as before',
-    help: `${STATE}
+    help: `${STATE_HELP}
 A live study needs at least one approval: who decided it outside this system. It is recorded as you state it. Allocation
 goes on as before.
 
@@ -318,20 +305,9 @@ Example:
   urn studies reopen "CHS JCOIN" --reason "target raised" --approved-by "Dr. A. Ruiz, sponsor, 2026-09-20, Amendment 3" \\
     --protocol 3.0,2027-09-12`,
   },
-  // urn reveal is in reveal.ts.
+  // urn reveal has a command of its own.
   AllocationRevealed: undefined,
 } satisfies Readonly<Record<ActName, ActRow | undefined>>;
-
-/** @param otherwise what is different for later allocations, if the act moves counts */
-function counting(otherwise = ''): (moves: boolean) => string {
-  return (moves) => (moves ? otherwise : 'later allocations count as before');
-}
-
-/** The commands of a group, in the order of the table. */
-export function actCommands(group: ActRow['group']): Command[] {
-  const rows = Object.entries(ROWS) as [ActName, ActRow | undefined][];
-  return rows.flatMap(([name, row]) => (row?.group === group ? [actCommand(name, row)] : []));
-}
 
 function needed(flags: string, description: string): Option {
   return caseOption(flags, description).makeOptionMandatory();
@@ -346,16 +322,30 @@ function collect(value: string, earlier: readonly string[] = []): readonly strin
   return [...earlier, value];
 }
 
-function stateOptions(): Option[] {
-  return [
-    option('--reason <text>', 'recorded in the clear, 1 to 2,000 characters').makeOptionMandatory(),
-    option('--dry-run', 'show what would be recorded, and write nothing'),
-  ];
+/** @param otherwise what is different for later allocations, if the act moves counts */
+function counting(otherwise = ''): (moves: boolean) => string {
+  return (moves) => (moves ? otherwise : 'later allocations count as before');
 }
 
-function decisionIn({ approvedBy, protocol }: OptionValues): MembersRead {
-  const { unread, ...members } = readDecision({ approvedBy, protocol } as DecisionOptions);
-  return { members, unread };
+/**
+ * The packs that a command is about.
+ * @param given those of --code
+ * @param from a file
+ * @throws ImportError listing every problem in the file
+ */
+function codesIn(given: readonly string[] | undefined, from: string | undefined): MembersRead {
+  const wrong = (...problems: readonly string[]) => ({ unread: { codes: problems } });
+  if (given === undefined && from === undefined)
+    return wrong('say which packs: --code, or --from with a file');
+  const problems = (given ?? []).flatMap((code) => {
+    const why = codeProblem(code);
+    return why === undefined ? [] : [`--code ${why}`];
+  });
+  if (problems.length > 0) return wrong(...problems);
+  const codes = given ?? readCodes(from ?? '');
+  return codes.length > MAX_ENTRIES
+    ? wrong(`${counted(codes.length, 'pack')}: at most ${MAX_ENTRIES} at once (hint: split the file)`)
+    : { members: { codes } };
 }
 
 function unblindingIn({ occurredAt, revealedAt }: OptionValues): MembersRead {
@@ -369,4 +359,16 @@ function unblindingIn({ occurredAt, revealedAt }: OptionValues): MembersRead {
       ...(!isRevision && { revealedAt: [`--revealed-at ${quote(String(revealedAt))} is not a revision`] }),
     },
   };
+}
+
+function stateOptions(): Option[] {
+  return [
+    option('--reason <text>', 'recorded in the clear, 1 to 2,000 characters').makeOptionMandatory(),
+    option('--dry-run', 'show what would be recorded, and write nothing'),
+  ];
+}
+
+function decisionIn({ approvedBy, protocol }: OptionValues): MembersRead {
+  const { unread, ...members } = readDecision({ approvedBy, protocol } as DecisionOptions);
+  return { members, unread };
 }

@@ -1,3 +1,7 @@
+/**
+ * Options of the commands that ask for acts: of which participant, what is asked, and why; and how a refusal is put in the words
+ * of these options.
+ */
 import { type Command, Option } from 'commander';
 import { freeTextProblem, quote } from '../base/text.ts';
 import type { ActName } from '../core/acts/acts.ts';
@@ -14,29 +18,26 @@ import type { OpenLog } from '../service/open/open-log.ts';
 import { APPROVAL_EXAMPLE } from './approvals.ts';
 import { type LogOptions, option, UsageError, unknownPack, unknownParticipant } from './options.ts';
 
-/** Options of the commands about one participant, and their checks. */
-
-export interface ParticipantOptions extends LogOptions {
-  readonly study: string;
-  readonly id: string;
-}
-
-export interface GroundsOptions extends LogOptions {
-  readonly study: string;
-  readonly reason: string;
-  readonly requestedBy?: string;
-  readonly dryRun?: boolean;
-}
-
-const LEAST_REASON = 3;
+// Of whom, and why
 
 /** Unlike `option`, these are not read from the environment, which is no place for what is decided case by case. */
 export function caseOption(flags: string, description: string): Option {
   return new Option(flags, description);
 }
 
+export function choice(flags: string, description: string, choices: readonly string[]): Option {
+  return caseOption(flags, description)
+    .choices([...choices])
+    .makeOptionMandatory();
+}
+
 export function studyOption(): Option {
   return option('--study <name>', 'name of the study').makeOptionMandatory();
+}
+
+export interface ParticipantOptions extends LogOptions {
+  readonly study: string;
+  readonly id: string;
 }
 
 export function withParticipant(command: Command): Command {
@@ -45,7 +46,14 @@ export function withParticipant(command: Command): Command {
     .addOption(caseOption('--id <id>', 'an id that the participant has or had').makeOptionMandatory());
 }
 
-export function withGrounds(command: Command): Command {
+export interface ReasonOptions extends LogOptions {
+  readonly study: string;
+  readonly reason: string;
+  readonly requestedBy?: string;
+  readonly dryRun?: boolean;
+}
+
+export function withReason(command: Command): Command {
   return command
     .addOption(
       caseOption(
@@ -57,14 +65,10 @@ export function withGrounds(command: Command): Command {
     .addOption(caseOption('--dry-run', 'only check whether it would be recorded'));
 }
 
-export function choice(flags: string, description: string, choices: readonly string[]): Option {
-  return caseOption(flags, description)
-    .choices([...choices])
-    .makeOptionMandatory();
-}
+const LEAST_REASON = 3;
 
 /** @throws UsageError */
-export function groundsOf({ reason, requestedBy }: GroundsOptions): Grounds {
+export function reasonOf({ reason, requestedBy }: ReasonOptions): Grounds {
   const problem = freeTextProblem(reason, LEAST_REASON);
   if (problem !== undefined) throw new UsageError(`--reason ${problem}`);
   const unfit = requestedBy === undefined ? undefined : freeTextProblem(requestedBy, 1);
@@ -72,87 +76,9 @@ export function groundsOf({ reason, requestedBy }: GroundsOptions): Grounds {
   return { reason, requestedBy };
 }
 
-/** What a command is about: a participant, a pack, or packs. */
-interface Subject {
-  readonly study: string;
-  readonly id?: string | undefined;
-  readonly code?: string | undefined;
-}
+// What is asked
 
-/** What to do about the state of a study. */
-const HINTS: Readonly<Record<Status | 'suspended', string>> = {
-  open: 'urn studies pause, urn studies close',
-  paused: 'urn studies resume',
-  closed: 'urn studies reopen',
-  importing: 'a history is being imported: wait until it is in',
-  suspended: 'urn studies check',
-};
-
-/** How to write what is lacking. */
-const FORMS: Readonly<Record<string, string>> = {
-  approvals: ` (hint: --approved-by '${APPROVAL_EXAMPLE}', for each person who decided it)`,
-};
-
-/** The error for a command that was refused; undefined if it was not. */
-export function refusalOf(outcome: StudyOutcome, { study, id, code = '' }: Subject): UsageError | undefined {
-  if (outcome.type === 'no-such-participant')
-    return id === undefined ? unknownPack(study, code) : unknownParticipant(study, id);
-  if (outcome.type === 'no-code')
-    return new UsageError(
-      `no pack is left that this participant could have: nothing was recorded (hint: urn codes list, urn codes add)`,
-    );
-  if (outcome.type === 'dispensed-already')
-    return new UsageError(
-      `${outcome.participantId} has a pack for ${outcome.visit} already: nothing was recorded (hint: urn participants correct-dispensation, urn codes replace)`,
-    );
-  if (outcome.type === 'impossible')
-    return new UsageError(`${optionOf(outcome.field)}: ${outcome.why}${FORMS[outcome.field] ?? ''}`);
-  if (outcome.type === 'unfit')
-    return new UsageError(
-      outcome.problems.map(({ field, why }) => `${optionOf(field)}: ${why}`).join('\n     '),
-    );
-  if (outcome.type === 'stale')
-    return new UsageError(`nothing was recorded: ${outcome.why} (hint: urn participants history)`);
-  if (outcome.type === 'amended-meanwhile')
-    return new UsageError(`${study} was amended meanwhile: nothing was recorded (hint: run it again)`);
-  if (outcome.type === 'refused')
-    return new UsageError(
-      `${study} is ${outcome.because}: nothing was recorded (hint: ${HINTS[outcome.because]})`,
-    );
-  return undefined;
-}
-
-/** The option that gives a member, or part of one. Most have its name. */
-export function optionOf(field: string): string {
-  const [member = ''] = field.split(/[.[]/);
-  const option =
-    OPTIONS[member] ?? member.replaceAll(/[A-Z]|_./g, (found) => `-${found.replace('_', '').toLowerCase()}`);
-  return `--${option}`;
-}
-
-const OPTIONS: Readonly<Record<string, string>> = {
-  participantId: 'id',
-  levels: 'level',
-  changes: 'level',
-  codes: 'code',
-  approvals: 'approved-by',
-};
-
-/** A command that asks for an act: what cannot be derived from the act, and what it is run with. */
-
-/** Options by their names, as commander gives them. */
-export type OptionValues = Readonly<Record<string, unknown>>;
-
-/** Members that options give in other words. */
-export interface MembersRead {
-  readonly members?: Members;
-  /** Members that could not be read, and what is wrong with their options. */
-  readonly unread?: Readonly<Record<string, readonly string[]>>;
-  /** Why there is nothing to do. */
-  readonly nothing?: string;
-}
-
-/** What a command needs besides its act. */
+/** What a command that asks for an act needs besides the act. */
 export interface ActRow {
   readonly group: 'participants' | 'codes' | 'unblindings' | 'studies';
   readonly verb: string;
@@ -169,10 +95,23 @@ export interface ActRow {
   /** Whether a live study is changed without asking: a report is not a decision. */
   readonly isReport?: boolean;
   /** For --json. */
-  json?(asked: Members, options: Options, outcome: StudyOutcome, revision: number): object;
+  json?(asked: Members, options: ActOptions, outcome: StudyOutcome, revision: number): object;
 }
 
-export interface Options extends LogOptions {
+/** Options by their names, as commander gives them. */
+export type OptionValues = Readonly<Record<string, unknown>>;
+
+/** Members that options give in other words. */
+export interface MembersRead {
+  readonly members?: Members;
+  /** Members that could not be read, and what is wrong with their options. */
+  readonly unread?: Readonly<Record<string, readonly string[]>>;
+  /** Why there is nothing to do. */
+  readonly nothing?: string;
+}
+
+/** What any such command is run with. */
+export interface ActOptions extends LogOptions {
   readonly study: string;
   readonly id?: string;
   readonly dryRun?: boolean;
@@ -184,12 +123,31 @@ export interface Options extends LogOptions {
 export interface RequestedAct {
   readonly name: ActName;
   readonly row: ActRow;
-  readonly options: Options;
+  readonly options: ActOptions;
   readonly log: OpenLog;
   readonly study: Study;
 }
 
-/** Reads the options of the commands that enter participants and correct levels, and reports every problem in them. */
+/** The levels to change, each with what it is now, or that all are so already. */
+export function changesIn(given: OptionValues, log: OpenLog, { design, stream }: Study): MembersRead {
+  const options = given as unknown as EntryOptions;
+  const participant = log.runner.state(participants, stream).find(options.id);
+  if (!participant) return { unread: { changes: [unknownParticipant(options.study, options.id).message] } };
+  const reader = new EntryReader(options, design);
+  const named = reader.levels();
+  if (reader.problems.length > 0) return { unread: { changes: reader.problems } };
+  const current = currentLevels(participant);
+  const changes = named.map(({ index, factor, level }) => ({
+    factor,
+    from: current[index] ?? '',
+    to: level,
+  }));
+  const wanted = changes.filter(({ from, to }) => from !== to);
+  if (wanted.length > 0) return { members: { changes: wanted } };
+  const id = currentId(participant);
+  const nothing = changes.map(({ factor, to }) => `${factor} of ${id} is already ${to}`).join(', ');
+  return { unread: { changes: [] }, nothing };
+}
 
 export interface EntryOptions extends ParticipantOptions {
   readonly level?: readonly string[];
@@ -299,27 +257,6 @@ export class EntryReader<O extends EntryOptions = EntryOptions> {
   }
 }
 
-/** The levels to change, each with what it is now, or that all are so already. */
-export function changesIn(given: OptionValues, log: OpenLog, { design, stream }: Study): MembersRead {
-  const options = given as unknown as EntryOptions;
-  const participant = log.runner.state(participants, stream).find(options.id);
-  if (!participant) return { unread: { changes: [unknownParticipant(options.study, options.id).message] } };
-  const reader = new EntryReader(options, design);
-  const named = reader.levels();
-  if (reader.problems.length > 0) return { unread: { changes: reader.problems } };
-  const current = currentLevels(participant);
-  const changes = named.map(({ index, factor, level }) => ({
-    factor,
-    from: current[index] ?? '',
-    to: level,
-  }));
-  const wanted = changes.filter(({ from, to }) => from !== to);
-  if (wanted.length > 0) return { members: { changes: wanted } };
-  const id = currentId(participant);
-  const nothing = changes.map(({ factor, to }) => `${factor} of ${id} is already ${to}`).join(', ');
-  return { unread: { changes: [] }, nothing };
-}
-
 const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?Z$/;
 
 /** An instant that is not in the future, with milliseconds. Adds any problem to the list. */
@@ -335,3 +272,72 @@ export function instantOption(name: string, text: string, problems: string[]): s
   if (time > Date.now()) problems.push(`${name} ${text} is in the future`);
   return new Date(time).toISOString();
 }
+
+// What a refusal says
+
+/** What a command is about: a participant, a pack, or packs. */
+interface Subject {
+  readonly study: string;
+  readonly id?: string | undefined;
+  readonly code?: string | undefined;
+}
+
+/** What to do about the state of a study. */
+const STATE_HINTS: Readonly<Record<Status | 'suspended', string>> = {
+  open: 'urn studies pause, urn studies close',
+  paused: 'urn studies resume',
+  closed: 'urn studies reopen',
+  importing: 'a history is being imported: wait until it is in',
+  suspended: 'urn studies check',
+};
+
+/** How to write what is lacking. */
+const FORM_HINTS: Readonly<Record<string, string>> = {
+  approvals: ` (hint: --approved-by '${APPROVAL_EXAMPLE}', for each person who decided it)`,
+};
+
+/** The error for a command that was refused; undefined if it was not. */
+export function refusalOf(outcome: StudyOutcome, { study, id, code = '' }: Subject): UsageError | undefined {
+  if (outcome.type === 'no-such-participant')
+    return id === undefined ? unknownPack(study, code) : unknownParticipant(study, id);
+  if (outcome.type === 'no-code')
+    return new UsageError(
+      `no pack is left that this participant could have: nothing was recorded (hint: urn codes list, urn codes add)`,
+    );
+  if (outcome.type === 'dispensed-already')
+    return new UsageError(
+      `${outcome.participantId} has a pack for ${outcome.visit} already: nothing was recorded (hint: urn participants correct-dispensation, urn codes replace)`,
+    );
+  if (outcome.type === 'impossible')
+    return new UsageError(`${optionOf(outcome.field)}: ${outcome.why}${FORM_HINTS[outcome.field] ?? ''}`);
+  if (outcome.type === 'unfit')
+    return new UsageError(
+      outcome.problems.map(({ field, why }) => `${optionOf(field)}: ${why}`).join('\n     '),
+    );
+  if (outcome.type === 'stale')
+    return new UsageError(`nothing was recorded: ${outcome.why} (hint: urn participants history)`);
+  if (outcome.type === 'amended-meanwhile')
+    return new UsageError(`${study} was amended meanwhile: nothing was recorded (hint: run it again)`);
+  if (outcome.type === 'refused')
+    return new UsageError(
+      `${study} is ${outcome.because}: nothing was recorded (hint: ${STATE_HINTS[outcome.because]})`,
+    );
+  return undefined;
+}
+
+/** The option that gives a member, or part of one. Most have its name. */
+export function optionOf(field: string): string {
+  const [member = ''] = field.split(/[.[]/);
+  const option =
+    OPTION_NAMES[member] ??
+    member.replaceAll(/[A-Z]|_./g, (found) => `-${found.replace('_', '').toLowerCase()}`);
+  return `--${option}`;
+}
+
+const OPTION_NAMES: Readonly<Record<string, string>> = {
+  participantId: 'id',
+  levels: 'level',
+  changes: 'level',
+  codes: 'code',
+  approvals: 'approved-by',
+};

@@ -18,12 +18,12 @@ import { locate, mayHoldLog, NoLogError } from '../service/open/store-location.t
 import {
   caseOption,
   choice,
-  type GroundsOptions,
-  groundsOf,
   type ParticipantOptions,
+  type ReasonOptions,
+  reasonOf,
   refusalOf,
-  withGrounds,
   withParticipant,
+  withReason,
 } from './act-options.ts';
 import { withNamedLog } from './named-studies.ts';
 import { recordDisclosure } from './open-log.ts';
@@ -40,7 +40,7 @@ import {
 } from './options.ts';
 import { note, result, table } from './output.ts';
 
-interface RevealOptions extends GroundsOptions {
+interface RevealOptions extends ReasonOptions {
   readonly id?: string;
   readonly code?: string;
   readonly category: RevealCategory;
@@ -66,7 +66,7 @@ Examples:
   urn reveal --study 'CHS JCOIN' --code AF5-0017 --category emergency --reason 'a child swallowed tablets'`;
 
 export function revealCommand(): Command {
-  return withGrounds(logCommand('reveal'))
+  return withReason(logCommand('reveal'))
     .description('break the code of one participant, or of one pack: record it, and show the arm')
     .addOption(option('--study <name>', 'name of the study').makeOptionMandatory())
     .addOption(caseOption('--id <id>', 'an id that the participant has or had'))
@@ -81,7 +81,7 @@ async function breakCode(options: RevealOptions): Promise<void> {
   const { study: name, id: participantId, code, category, dryRun, json } = options;
   if (participantId === undefined && code === undefined)
     throw new UsageError('say whose code to break: --id, or --code of a pack');
-  const grounds = groundsOf(options);
+  const grounds = reasonOf(options);
   // The patient must not wait for somebody who finds the key.
   const opened = { ...options, mayLackKey: category === 'emergency' && !dryRun };
   await withNamedLog(opened, async ({ studies, codeBreaks, identity }) => {

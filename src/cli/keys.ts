@@ -1,3 +1,7 @@
+/**
+ * urn keys: issue, list and revoke API keys, also while the service runs. The limits of a new key are checked against what is
+ * registered.
+ */
 import type { Command } from 'commander';
 import { type LevelLimit, Scope } from '../../events/access.ts';
 import type { ApiKey } from '../../projections/access.ts';
@@ -19,7 +23,22 @@ import {
 } from './options.ts';
 import { note, progress, result, table } from './output.ts';
 
-/** urn keys add: issues a key after checking its limits against what is registered. */
+export function keysCommand(): Command[] {
+  return [
+    addCommand(),
+    logCommand('list')
+      .description('list the keys, one per line, id first')
+      .addOption(jsonOption())
+      .action((options: LogOptions & { json?: boolean }) =>
+        withKeys(options, async ({ keys }) => listKeys(keys.list(), options.json === true)),
+      ),
+    logCommand('revoke')
+      .argument('<key-id>', 'as shown by: urn keys list')
+      .description('revoke a key; a running service refuses it within a second')
+      .addOption(option('--reason <text>', 'recorded with the event'))
+      .action(revokeKey),
+  ];
+}
 
 interface AddOptions extends LogOptions {
   scope: string;
@@ -88,11 +107,11 @@ export function addCommand(): Command {
     )
     .addOption(jsonOption())
     .addHelpText('after', ADD_HELP)
-    .action(add);
+    .action(addKey);
 }
 
-async function add(user: string, options: AddOptions): Promise<void> {
-  const { keyId, apiKey, grant } = await issue(user, options);
+async function addKey(user: string, options: AddOptions): Promise<void> {
+  const { keyId, apiKey, grant } = await issueKey(user, options);
   const until = grant.expiresAt === undefined ? '' : `, refused from ${grant.expiresAt} on`;
   note(
     `key ${keyId} for ${user} (${grant.scopes.join(',')}${until}); it is valid within a second, and shown only now:`,
@@ -107,7 +126,7 @@ interface IssuedKey {
 }
 
 /** Issues a key, and begins the log if there is none. @throws UsageError for a grant that does not suit the log */
-async function issue(user: string, options: AddOptions): Promise<IssuedKey> {
+async function issueKey(user: string, options: AddOptions): Promise<IssuedKey> {
   const grant = grantOf(user, options);
   const existing = await openExisting(options).catch((error) => {
     if (!(error instanceof NoLogError)) throw error;
@@ -124,6 +143,60 @@ async function issue(user: string, options: AddOptions): Promise<IssuedKey> {
   } finally {
     await log.close();
   }
+}
+
+/** @throws UsageError for what cannot be granted, before a log is opened or begun */
+function grantOf(user: string, { scope, study, where, expires, allowPrediction }: AddOptions): Grant {
+  if (user.trim() === '' || /\p{Cc}/u.test(user))
+    throw new UsageError('the user needs a name without control characters');
+  if (study?.includes('')) throw new UsageError('--study needs the name of a study');
+  const scopes = [...new Set(scope.split(',').map((word) => word.trim()))].map((word) => {
+    const parsed = Scope.safeParse(word);
+    if (!parsed.success)
+      throw new UsageError(`"${word}" is not a scope (choose from ${Scope.options.join(', ')})`);
+    return parsed.data;
+  });
+  const grant: Grant = {
+    user,
+    scopes,
+    studies: study,
+    where: where && levelLimits(where),
+    expiresAt: expires === undefined ? undefined : expiry(expires),
+    allowPrediction,
+  };
+  const why = grantProblem(grant);
+  if (why !== undefined) throw new UsageError(why);
+  return grant;
+}
+
+/** Splits at the first "=": a level may contain "=", but a factor whose name does cannot be given here. */
+function levelLimits(where: readonly string[]): LevelLimit[] {
+  const byFactor = new Map<string, string[]>();
+  for (const limit of where) {
+    const equals = limit.indexOf('=');
+    if (equals < 1 || equals === limit.length - 1)
+      throw new UsageError(`--where "${limit}" is not FACTOR=LEVEL (for example --where local_site=11)`);
+    const factor = limit.slice(0, equals);
+    byFactor.set(factor, [...(byFactor.get(factor) ?? []), limit.slice(equals + 1)]);
+  }
+  return [...byFactor].map(([factor, levels]) => ({ factor, levels }));
+}
+
+const EXPIRY = /^(\d{4}-\d\d-\d\d)(T\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?Z)?$/;
+
+/** A day is the last one on which the key works (UTC). */
+function expiry(text: string): string {
+  const [, day = '', time] = EXPIRY.exec(text) ?? [];
+  const midnight = new Date(`${day}T00:00:00Z`);
+  const instant = new Date(`${day}${time ?? 'T24:00:00Z'}`);
+  // Date reads 2027-02-31 as a day in March.
+  const exists = !Number.isNaN(midnight.getTime()) && midnight.toISOString().startsWith(day);
+  if (!exists || Number.isNaN(instant.getTime()))
+    throw new UsageError(
+      `--expires "${text}" is neither a day (2027-06-30) nor an instant in UTC (2027-06-30T12:00:00Z)`,
+    );
+  if (instant.getTime() <= Date.now()) throw new UsageError(`--expires ${text} has passed already`);
+  return instant.toISOString();
 }
 
 /** What a grant can refer to in a log. */
@@ -161,89 +234,16 @@ function refuseUnsuitable(grant: Grant, { users, studies }: GrantContext, force 
   for (const warning of [...problems, ...warnings, ...unblinded]) note(`warning: ${warning}`);
 }
 
-/** @throws UsageError for what cannot be granted, before a log is opened or begun */
-function grantOf(user: string, { scope, study, where, expires, allowPrediction }: AddOptions): Grant {
-  if (user.trim() === '' || /\p{Cc}/u.test(user))
-    throw new UsageError('the user needs a name without control characters');
-  if (study?.includes('')) throw new UsageError('--study needs the name of a study');
-  const scopes = [...new Set(scope.split(',').map((word) => word.trim()))].map((word) => {
-    const parsed = Scope.safeParse(word);
-    if (!parsed.success)
-      throw new UsageError(`"${word}" is not a scope (choose from ${Scope.options.join(', ')})`);
-    return parsed.data;
-  });
-  const grant: Grant = {
-    user,
-    scopes,
-    studies: study,
-    where: where && limits(where),
-    expiresAt: expires === undefined ? undefined : expiry(expires),
-    allowPrediction,
-  };
-  const why = grantProblem(grant);
-  if (why !== undefined) throw new UsageError(why);
-  return grant;
-}
-
-/** Splits at the first "=": a level may contain "=", but a factor whose name does cannot be given here. */
-function limits(where: readonly string[]): LevelLimit[] {
-  const byFactor = new Map<string, string[]>();
-  for (const limit of where) {
-    const equals = limit.indexOf('=');
-    if (equals < 1 || equals === limit.length - 1)
-      throw new UsageError(`--where "${limit}" is not FACTOR=LEVEL (for example --where local_site=11)`);
-    const factor = limit.slice(0, equals);
-    byFactor.set(factor, [...(byFactor.get(factor) ?? []), limit.slice(equals + 1)]);
-  }
-  return [...byFactor].map(([factor, levels]) => ({ factor, levels }));
-}
-
-const EXPIRY = /^(\d{4}-\d\d-\d\d)(T\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?Z)?$/;
-
-/** A day is the last one on which the key works (UTC). */
-function expiry(text: string): string {
-  const [, day = '', time] = EXPIRY.exec(text) ?? [];
-  const midnight = new Date(`${day}T00:00:00Z`);
-  const instant = new Date(`${day}${time ?? 'T24:00:00Z'}`);
-  // Date reads 2027-02-31 as a day in March.
-  const exists = !Number.isNaN(midnight.getTime()) && midnight.toISOString().startsWith(day);
-  if (!exists || Number.isNaN(instant.getTime()))
-    throw new UsageError(
-      `--expires "${text}" is neither a day (2027-06-30) nor an instant in UTC (2027-06-30T12:00:00Z)`,
-    );
-  if (instant.getTime() <= Date.now()) throw new UsageError(`--expires ${text} has passed already`);
-  return instant.toISOString();
-}
-
-/** urn keys: issue, list and revoke API keys, also while the service runs. */
-
-export function keysCommand(): Command[] {
-  return [
-    addCommand(),
-    logCommand('list')
-      .description('list the keys, one per line, id first')
-      .addOption(jsonOption())
-      .action((options: LogOptions & { json?: boolean }) =>
-        withKeys(options, async ({ keys }) => list(keys.list(), options.json === true)),
-      ),
-    logCommand('revoke')
-      .argument('<key-id>', 'as shown by: urn keys list')
-      .description('revoke a key; a running service refuses it within a second')
-      .addOption(option('--reason <text>', 'recorded with the event'))
-      .action(revoke),
-  ];
-}
-
-function list(keys: readonly ApiKey[], json: boolean): void {
+function listKeys(keys: readonly ApiKey[], json: boolean): void {
   if (json) {
     result(JSON.stringify(keys, null, 2));
     return;
   }
   if (keys.length === 0) note('there is no key yet (hint: urn keys add USER)');
-  else result(table(keys.map(row)));
+  else result(table(keys.map(keyRow)));
 }
 
-function row({
+function keyRow({
   keyId,
   user,
   scopes,
@@ -269,7 +269,7 @@ function row({
   return [keyId, user, scopes.join(','), state, `issued ${issuedAt}`, limited.join(' ') || 'no limits'];
 }
 
-async function revoke(keyId: string, options: LogOptions & { reason?: string }): Promise<void> {
+async function revokeKey(keyId: string, options: LogOptions & { reason?: string }): Promise<void> {
   if (options.reason?.trim() === '')
     throw new UsageError('--reason must not be empty: it is recorded with the event');
   await withKeys(options, async ({ keys }) => {

@@ -1,3 +1,7 @@
+/**
+ * Options shared by the commands: how one is made, those that say where the log is, and the errors that several commands give.
+ * Options made by `option` have an environment variable, URN_<NAME>; the option wins.
+ */
 import { userInfo } from 'node:os';
 import { Command, Option } from 'commander';
 import type { Actor } from '../../events/record.ts';
@@ -5,22 +9,20 @@ import { quote } from '../base/text.ts';
 import type { Studies, Study } from '../core/study/studies.ts';
 import type { LogSettings } from '../service/open/open-log.ts';
 
-/** Options shared by the commands. Those made by `option` have an environment variable, URN_<NAME>; the option wins. */
-
 /** Wrong usage or configuration: exit code 2. The message says what to do. */
 export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
 
 /** Values of an environment variable that leave a switch off. */
-const OFF = new Set(['0', 'false', 'no']);
+const OFF_VALUES = new Set(['0', 'false', 'no']);
 
 export function option(flags: string, description: string): Option {
   const made = new Option(flags, description);
   const variable = `URN_${made.name().replaceAll('-', '_').toUpperCase()}`;
   const value = process.env[variable];
   // An empty variable counts as unset: `URN_STORE=${STORE:-}` in a compose file.
-  const isLeftOut = value === '' || (!made.required && OFF.has(value?.toLowerCase() ?? ''));
+  const isLeftOut = value === '' || (!made.required && OFF_VALUES.has(value?.toLowerCase() ?? ''));
   return isLeftOut ? made : made.env(variable);
 }
 
@@ -32,18 +34,14 @@ export function repeatedOption(flags: string, description: string): Option {
   ]);
 }
 
+export function jsonOption(): Option {
+  return option('--json', 'machine-readable output');
+}
+
 export interface StoreOptions {
   readonly data: string;
   readonly store?: string;
   readonly streamPrefix?: string;
-}
-
-export interface LogOptions extends StoreOptions {
-  readonly signingKey?: string;
-  readonly logName?: string;
-  readonly allowGroupKey?: boolean;
-  /** Not an option of the command line: see LogSettings. */
-  readonly mayLackKey?: boolean;
 }
 
 export const DEFAULT_DATA = './data';
@@ -63,6 +61,14 @@ export function storeCommand(name: string): Command {
     );
 }
 
+export interface LogOptions extends StoreOptions {
+  readonly signingKey?: string;
+  readonly logName?: string;
+  readonly allowGroupKey?: boolean;
+  /** Not an option of the command line: see LogSettings. */
+  readonly mayLackKey?: boolean;
+}
+
 /** A command that opens the log. */
 export function logCommand(name: string): Command {
   return storeCommand(name)
@@ -76,10 +82,6 @@ export function logCommand(name: string): Command {
     .addOption(
       option('--allow-group-key', "accept a signing key that its file's group may read (a mounted secret)"),
     );
-}
-
-export function jsonOption(): Option {
-  return option('--json', 'machine-readable output');
 }
 
 export function logSettings(options: LogOptions): LogSettings {
@@ -97,8 +99,15 @@ export function cliActor(): Actor {
   }
 }
 
-export function unknownStudy(name: string): UsageError {
-  return new UsageError(`no study "${name}" is registered (hint: urn studies list)`);
+/**
+ * The whole number that an option gives.
+ * @param name of the option, such as `--reps`
+ * @throws UsageError
+ */
+export function wholeNumber(name: string, text: string, least: number, most: number): number {
+  const value = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
+  if (value >= least && value <= most) return value;
+  throw new UsageError(`${name} ${quote(text)} is not a whole number from ${least} to ${most}`);
 }
 
 /** @throws UsageError if there is no such study */
@@ -106,6 +115,10 @@ export function namedStudy(studies: Studies, name: string): Study {
   const study = studies.find(name);
   if (!study) throw unknownStudy(name);
   return study;
+}
+
+export function unknownStudy(name: string): UsageError {
+  return new UsageError(`no study "${name}" is registered (hint: urn studies list)`);
 }
 
 export function unknownParticipant(study: string, id: string): UsageError {
@@ -118,15 +131,4 @@ export function unknownPack(study: string, code: string): UsageError {
   return new UsageError(
     `study ${JSON.stringify(study)} has no pack ${JSON.stringify(code)} (hint: urn codes list, which names arms)`,
   );
-}
-
-/**
- * The whole number that an option gives.
- * @param name of the option, such as `--reps`
- * @throws UsageError
- */
-export function wholeNumber(name: string, text: string, least: number, most: number): number {
-  const value = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
-  if (value >= least && value <= most) return value;
-  throw new UsageError(`${name} ${quote(text)} is not a whole number from ${least} to ${most}`);
 }

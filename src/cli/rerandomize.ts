@@ -1,3 +1,7 @@
+/**
+ * urn rerandomize: the test that the design of a study calls for. The study comes from the log or from a bundle. In a log, the
+ * test is recorded before anything looks at arms; its result is not.
+ */
 import type { Command } from 'commander';
 import { type Content, isSectionIncluded } from '../../events/record.ts';
 import { isMoveEvent, type Projection } from '../../projections/runner.ts';
@@ -49,81 +53,7 @@ import {
 import { progress, progressOf, result, table } from './output.ts';
 import { VERSION } from './version.ts';
 
-/** Where the study of a test comes from: the log, or a bundle. */
-
-export interface SourcedStudy {
-  readonly study: PastStudy;
-  /** Revision of the last record. */
-  readonly revision: number;
-  /** Root hash of the study's stream up to there, in base64, as in a checkpoint of this size. */
-  readonly root: string;
-  /** Which sections a bundle includes; undefined for a log. */
-  readonly content: Content | undefined;
-}
-
-const pastStudy: Projection<PastStudyFold> = {
-  name: 'past-study',
-  stream: 'study',
-  initial: () => new PastStudyFold(),
-  apply(fold, event) {
-    fold.take(event);
-    return fold;
-  },
-};
-
-/** @returns undefined if there is no such study */
-export async function studyInLog(
-  { store, identity, studies, ledger, read }: OpenLog,
-  name: string,
-  onProgress: (records: number) => void,
-): Promise<SourcedStudy | undefined> {
-  const stream = studies.streamOf(name);
-  const source = { store, logId: identity.logId };
-  const { states, revision } = await foldUntil(source, stream, { pastStudy }, () => false, onProgress);
-  const study = states.pastStudy.result();
-  if (!study) return undefined;
-  await read(stream);
-  const root = ledger.tree(stream).root(revision + 1);
-  return { study, revision, root: root.toString('base64'), content: undefined };
-}
-
-/** @throws BundleError; TestError when a record is wrong, or arms are withheld */
-export async function studyInBundle(file: string): Promise<SourcedStudy> {
-  const files = await BundleFiles.open(file);
-  try {
-    const source = new BundleSource(files);
-    const { content } = source;
-    if (content === 'blinded')
-      throw new TestError(`${file} is a blinded bundle: it holds no arms (hint: urn bundle --content open)`);
-    const stream = files.manifest.study.stream;
-    const fold = new PastStudyFold();
-    const tree = new MerkleTree();
-    for await (const page of source.read(stream))
-      for (const record of page) {
-        const decoded = decodePartial(record, (section) => isSectionIncluded(section, content));
-        if ('mismatch' in decoded)
-          throw new TestError(
-            `record ${record.revision} of ${file} is not what it should be: ${decoded.mismatch.field} ${decoded.mismatch.why} (hint: urn verify --bundle)`,
-          );
-        tree.append(decoded.leaf);
-        if (!isMoveEvent(decoded.event)) fold.take(decoded.event);
-      }
-    const study = fold.result();
-    if (!study) throw new TestError(`${file} holds no study`);
-    const { name } = study.design.method;
-    if (content === 'open' && (name === 'blocks' || name === 'minimization'))
-      throw new TestError(
-        `${file} cannot be used: content open has no parameters of the method (hint: urn bundle --content full)`,
-      );
-    return { study, revision: tree.size - 1, root: tree.root().toString('base64'), content };
-  } finally {
-    await files.close();
-  }
-}
-
-/** urn rerandomize: the test that the design of a study calls for. */
-
-interface Options extends LogOptions {
+interface RerandomizeOptions extends LogOptions {
   readonly study?: string;
   readonly bundle?: string;
   readonly outcomes: string;
@@ -194,7 +124,7 @@ export function rerandomizeCommand(): Command {
     .action(run);
 }
 
-async function run(options: Options, command: Command): Promise<void> {
+async function run(options: RerandomizeOptions, command: Command): Promise<void> {
   try {
     const settings = settingsOf(options);
     if (options.bundle === undefined) await testInLog(options, settings);
@@ -207,48 +137,8 @@ async function run(options: Options, command: Command): Promise<void> {
   }
 }
 
-async function testInLog(options: Options, settings: Settings): Promise<void> {
-  const { study } = options;
-  if (study === undefined) throw new UsageError('--study is missing (hint: urn studies list)');
-  await withLog(options, async (log) => {
-    const shown = progress('records read');
-    const sourced = await studyInLog(log, study, shown.show);
-    shown.end();
-    if (!sourced) throw unknownStudy(study);
-    await test(options, settings, sourced, async (sha256) => {
-      const { interim } = settings;
-      await recordDisclosure(log, {
-        ...{ what: 'rerandomization', study, toRevision: sourced.revision, sha256 },
-        ...(interim !== undefined && { interim }),
-      });
-      return true;
-    });
-  });
-}
-
-async function testInBundle(
-  options: Options,
-  file: string,
-  settings: Settings,
-  command: Command,
-): Promise<void> {
-  // Variables of the environment do not count: the machine may have them for its service.
-  const other = command.options.find(
-    (one) =>
-      ['data', 'store', 'streamPrefix'].includes(one.attributeName()) &&
-      command.getOptionValueSource(one.attributeName()) === 'cli',
-  )?.long;
-  if (other !== undefined)
-    throw new UsageError(`--bundle and ${other} cannot be combined (hint: a bundle needs no log)`);
-  const sourced = await studyInBundle(file);
-  const { name } = sourced.study.design;
-  if (command.getOptionValueSource('study') === 'cli' && options.study !== name)
-    throw new UsageError(`the bundle is for the study ${JSON.stringify(name)}`);
-  await test(options, settings, sourced, async () => false);
-}
-
 /** What the options say, as far as that is clear without the study. */
-interface Settings {
+interface TestSettings {
   readonly columns: Columns;
   readonly asked: TestRequest;
   readonly method: TestMethod;
@@ -257,7 +147,7 @@ interface Settings {
 }
 
 /** @throws UsageError */
-function settingsOf(options: Options): Settings {
+function settingsOf(options: RerandomizeOptions): TestSettings {
   const { statistic, alternative, adjust, arms, interim } = options;
   const problem = interim === undefined ? undefined : freeTextProblem(interim, 3);
   if (problem !== undefined) throw new UsageError(`--interim ${problem}`);
@@ -274,7 +164,7 @@ function settingsOf(options: Options): Settings {
   };
 }
 
-function columnsOf({ statistic, outcome, time, event }: Options): Columns {
+function columnsOf({ statistic, outcome, time, event }: RerandomizeOptions): Columns {
   if (statistic === 'logrank') {
     if (outcome !== undefined) throw new UsageError('logrank has no --outcome, but --time and --event');
     if (time === undefined || event === undefined) throw new UsageError('logrank needs --time and --event');
@@ -286,7 +176,7 @@ function columnsOf({ statistic, outcome, time, event }: Options): Columns {
   return { kind: statistic === 'proportion' ? 'yes-or-no' : 'number', outcome };
 }
 
-function methodOf({ reps, halfWidth, exact }: Options): TestMethod {
+function methodOf({ reps, halfWidth, exact }: RerandomizeOptions): TestMethod {
   const given = [reps, halfWidth, exact].filter((one) => one !== undefined);
   if (given.length > 1) throw new UsageError('--reps, --half-width and --exact cannot be combined');
   if (exact) return { kind: 'exact' };
@@ -305,9 +195,120 @@ function namesOf(option: string, text: string): string[] {
   return names;
 }
 
-async function test(
-  options: Options,
-  settings: Settings,
+async function testInLog(options: RerandomizeOptions, settings: TestSettings): Promise<void> {
+  const { study } = options;
+  if (study === undefined) throw new UsageError('--study is missing (hint: urn studies list)');
+  await withLog(options, async (log) => {
+    const shown = progress('records read');
+    const sourced = await studyInLog(log, study, shown.show);
+    shown.end();
+    if (!sourced) throw unknownStudy(study);
+    await testAndReport(options, settings, sourced, async (sha256) => {
+      const { interim } = settings;
+      await recordDisclosure(log, {
+        ...{ what: 'rerandomization', study, toRevision: sourced.revision, sha256 },
+        ...(interim !== undefined && { interim }),
+      });
+      return true;
+    });
+  });
+}
+
+async function testInBundle(
+  options: RerandomizeOptions,
+  file: string,
+  settings: TestSettings,
+  command: Command,
+): Promise<void> {
+  // Variables of the environment do not count: the machine may have them for its service.
+  const other = command.options.find(
+    (one) =>
+      ['data', 'store', 'streamPrefix'].includes(one.attributeName()) &&
+      command.getOptionValueSource(one.attributeName()) === 'cli',
+  )?.long;
+  if (other !== undefined)
+    throw new UsageError(`--bundle and ${other} cannot be combined (hint: a bundle needs no log)`);
+  const sourced = await studyInBundle(file);
+  const { name } = sourced.study.design;
+  if (command.getOptionValueSource('study') === 'cli' && options.study !== name)
+    throw new UsageError(`the bundle is for the study ${JSON.stringify(name)}`);
+  await testAndReport(options, settings, sourced, async () => false);
+}
+
+/** A study in a log or a bundle. */
+interface SourcedStudy {
+  readonly study: PastStudy;
+  /** Revision of the last record. */
+  readonly revision: number;
+  /** Root hash of the study's stream up to there, in base64, as in a checkpoint of this size. */
+  readonly root: string;
+  /** Which sections a bundle includes; undefined for a log. */
+  readonly content: Content | undefined;
+}
+
+/** @returns undefined if there is no such study */
+async function studyInLog(
+  { store, identity, studies, ledger, read }: OpenLog,
+  name: string,
+  onProgress: (records: number) => void,
+): Promise<SourcedStudy | undefined> {
+  const stream = studies.streamOf(name);
+  const source = { store, logId: identity.logId };
+  const { states, revision } = await foldUntil(source, stream, { pastStudy }, () => false, onProgress);
+  const study = states.pastStudy.result();
+  if (!study) return undefined;
+  await read(stream);
+  const root = ledger.tree(stream).root(revision + 1);
+  return { study, revision, root: root.toString('base64'), content: undefined };
+}
+
+const pastStudy: Projection<PastStudyFold> = {
+  name: 'past-study',
+  stream: 'study',
+  initial: () => new PastStudyFold(),
+  apply(fold, event) {
+    fold.take(event);
+    return fold;
+  },
+};
+
+/** @throws BundleError; TestError when a record is wrong, or arms are withheld */
+export async function studyInBundle(file: string): Promise<SourcedStudy> {
+  const files = await BundleFiles.open(file);
+  try {
+    const source = new BundleSource(files);
+    const { content } = source;
+    if (content === 'blinded')
+      throw new TestError(`${file} is a blinded bundle: it holds no arms (hint: urn bundle --content open)`);
+    const stream = files.manifest.study.stream;
+    const fold = new PastStudyFold();
+    const tree = new MerkleTree();
+    for await (const page of source.read(stream))
+      for (const record of page) {
+        const decoded = decodePartial(record, (section) => isSectionIncluded(section, content));
+        if ('mismatch' in decoded)
+          throw new TestError(
+            `record ${record.revision} of ${file} is not what it should be: ${decoded.mismatch.field} ${decoded.mismatch.why} (hint: urn verify --bundle)`,
+          );
+        tree.append(decoded.leaf);
+        if (!isMoveEvent(decoded.event)) fold.take(decoded.event);
+      }
+    const study = fold.result();
+    if (!study) throw new TestError(`${file} holds no study`);
+    const { name } = study.design.method;
+    if (content === 'open' && (name === 'blocks' || name === 'minimization'))
+      throw new TestError(
+        `${file} cannot be used: content open has no parameters of the method (hint: urn bundle --content full)`,
+      );
+    return { study, revision: tree.size - 1, root: tree.root().toString('base64'), content };
+  } finally {
+    await files.close();
+  }
+}
+
+async function testAndReport(
+  options: RerandomizeOptions,
+  settings: TestSettings,
   sourced: SourcedStudy,
   record: (sha256: string) => Promise<boolean>,
 ): Promise<void> {
@@ -338,6 +339,46 @@ async function test(
   result(table(testRows(facts)));
   result(`\n${facts.restsOn.join('\n')}`);
   if (!isRecorded) result('Nothing is recorded for a bundle: make a note of what you tested, and why.');
+}
+
+/** @throws UsageError */
+function refuseInterim({ study }: SourcedStudy, interim: string | undefined): void {
+  const isOngoing = study.design.mode === 'live' && study.status !== 'closed';
+  if (isOngoing && interim === undefined)
+    throw new UsageError(
+      `${study.design.name} is live and not closed: comparing its arms now is an interim analysis (hint: close the study first, or give a reason with --interim, which is recorded in the clear)`,
+    );
+}
+
+/** @throws UsageError */
+function refuseOwnSeed({ study }: SourcedStudy, seed: number, method: TestMethod): void {
+  if (method.kind === 'exact') return;
+  const most = method.kind === 'reps' ? method.reps : DEFAULT_REPS + MAX_REPS;
+  if (study.seeds.some((own) => holdsSeed(seed, most, own)))
+    throw new UsageError(
+      `with --seed ${seed} a replicate would draw from the study's own seed (hint: another --seed)`,
+    );
+}
+
+/** @throws UsageError, TestError */
+function refuseWeights({ study, content }: SourcedStudy, { asked, method }: TestSettings): void {
+  // Arms that are not compared keep their participants, so replicates have weights.
+  const hasOthers = armsToCompare(study, asked).length < study.design.treatments.length;
+  if (hasOthers && method.kind === 'half-width')
+    throw new UsageError('--half-width cannot be combined with --arms, whose replicates have weights');
+  if (hasOthers && content === 'open' && study.hadRatio)
+    throw new UsageError(
+      'in a study with a ratio, --arms needs what an open bundle withholds (hint: urn bundle --content full)',
+    );
+}
+
+async function outcomesIn(path: string, columns: Columns, { study }: SourcedStudy): Promise<Outcomes> {
+  let outcomes: Outcomes | undefined;
+  await withFileProblems(`the outcomes in ${path} cannot be used`, async () => {
+    outcomes = readOutcomes(path, columns, study);
+  });
+  if (!outcomes) throw new UsageError(`${path} holds no outcomes`);
+  return outcomes;
 }
 
 function factsOfSource({ study, revision, root, content }: SourcedStudy, bundle: string | undefined) {
@@ -371,44 +412,4 @@ function restsOn({ study }: SourcedStudy, { arms }: PlannedTest): string[] {
   const compared = arms.map(({ name }) => name);
   const others = study.design.treatments.filter((arm) => !compared.includes(arm));
   return foundations(study.numbers, others, compared);
-}
-
-/** @throws UsageError */
-function refuseInterim({ study }: SourcedStudy, interim: string | undefined): void {
-  const isOngoing = study.design.mode === 'live' && study.status !== 'closed';
-  if (isOngoing && interim === undefined)
-    throw new UsageError(
-      `${study.design.name} is live and not closed: comparing its arms now is an interim analysis (hint: close the study first, or give a reason with --interim, which is recorded in the clear)`,
-    );
-}
-
-/** @throws UsageError */
-function refuseOwnSeed({ study }: SourcedStudy, seed: number, method: TestMethod): void {
-  if (method.kind === 'exact') return;
-  const most = method.kind === 'reps' ? method.reps : DEFAULT_REPS + MAX_REPS;
-  if (study.seeds.some((own) => holdsSeed(seed, most, own)))
-    throw new UsageError(
-      `with --seed ${seed} a replicate would draw from the study's own seed (hint: another --seed)`,
-    );
-}
-
-/** @throws UsageError, TestError */
-function refuseWeights({ study, content }: SourcedStudy, { asked, method }: Settings): void {
-  // Arms that are not compared keep their participants, so replicates have weights.
-  const hasOthers = armsToCompare(study, asked).length < study.design.treatments.length;
-  if (hasOthers && method.kind === 'half-width')
-    throw new UsageError('--half-width cannot be combined with --arms, whose replicates have weights');
-  if (hasOthers && content === 'open' && study.hadRatio)
-    throw new UsageError(
-      'in a study with a ratio, --arms needs what an open bundle withholds (hint: urn bundle --content full)',
-    );
-}
-
-async function outcomesIn(path: string, columns: Columns, { study }: SourcedStudy): Promise<Outcomes> {
-  let outcomes: Outcomes | undefined;
-  await withFileProblems(`the outcomes in ${path} cannot be used`, async () => {
-    outcomes = readOutcomes(path, columns, study);
-  });
-  if (!outcomes) throw new UsageError(`${path} holds no outcomes`);
-  return outcomes;
 }

@@ -1,3 +1,4 @@
+/** urn serve: runs the service, and issues the first key of a log that has none. */
 import { appendFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import type { Command } from 'commander';
@@ -25,117 +26,6 @@ import {
 } from './service-options.ts';
 import { DEFAULT_STUDIES_FILE, readStudiesFile } from './studies-file.ts';
 import { VERSION } from './version.ts';
-
-/** What `urn serve` prints when a log has no key yet: the first one, and how to use it. */
-
-export async function issueFirstKey({ log, address }: Service): Promise<void> {
-  if (log.keys.list().length > 0) {
-    note(`serving at ${address} (documentation: ${address}/docs); for another API key: urn keys add USER`);
-    return;
-  }
-  const issued = await log.keys.issue({ user: 'admin', scopes: ['read', 'randomize'] }, cliActor());
-  if ('refused' in issued) throw new Error(issued.refused);
-  const { apiKey } = issued;
-  // What is needed now comes last, where a terminal shows it.
-  const lines = [
-    ...firstCheckpoints(log),
-    `Verifier key of this log: ${log.identity.signingKey.publicKey}`,
-    '                       (archive it with the checkpoints, and give it to auditors: urn verify --trust)',
-    'More keys:             urn keys add USER',
-    'A key for an auditor:  urn keys add USER --scope read,audit',
-    '                       (shows generator states, from which the next arm can be computed: for someone who does not enrol)',
-    '',
-    `The service is ready at ${address}; its documentation is at ${address}/docs`,
-    `For its pages, open ${address} in a browser on this machine and paste the key below.`,
-    '',
-    'API key for the user "admin" (read,randomize). It is shown only now and cannot be shown again:',
-    '',
-    `  ${apiKey}`,
-    '',
-    ...tryIt(log, address, apiKey),
-  ];
-  result(lines.join('\n'));
-}
-
-/** For the studies that have no participants yet. */
-function firstCheckpoints({ studies, ledger }: Service['log']): string[] {
-  return studies
-    .list()
-    .filter(({ stream }) => ledger.tree(stream).size === 1 && ledger.maySign(stream))
-    .flatMap(({ stream, registered }) => [
-      `First checkpoint of the study "${registered.configuration.name}". Archive it outside this machine before the first`,
-      'participant: it proves the configuration that was registered (urn studies show prints it again).',
-      '',
-      ledger.checkpoint(stream, 1).note,
-    ]);
-}
-
-/** A curl command that works as printed, for the first study that takes any id and whose names can be printed. */
-function tryIt(log: Service['log'], address: string, apiKey: string): string[] {
-  const study = log.studies.list().find(({ design: { idPattern, ...names } }) => {
-    return idPattern === undefined && isPrintable(JSON.stringify(names));
-  });
-  if (!study) return [];
-  const { name, factors } = study.design;
-  const taken = log.runner.state(participants, study.stream);
-  let number = 1;
-  while (taken.find(id(number))) number++;
-  const parameters = [
-    ['study', name],
-    ['id', id(number)],
-    ...factors.map((factor) => [factor.name, openLevels(factor)[0] ?? '']),
-    // curl encodes only what follows the "=".
-  ].map(([key = '', value]) => `--data-urlencode ${quoted(`${encodeURIComponent(key)}=${value}`)}`);
-  return [
-    'Randomize a first participant:',
-    '',
-    `  curl -X POST -G ${quoted(`${address}/study_participants`)} -H ${quoted(`X-API-Key: ${apiKey}`)} ${parameters.join(' ')}`,
-    '',
-  ];
-}
-
-function isPrintable(text: string): boolean {
-  return printable(text) === text;
-}
-
-function id(number: number): string {
-  return String(number).padStart(3, '0');
-}
-
-/** For a POSIX shell. */
-function quoted(text: string): string {
-  return `'${text.replaceAll("'", `'\\''`)}'`;
-}
-
-/** The option --trust-proxy. */
-
-/** Names that Express knows. */
-const PROXY_RANGES = new Set(['loopback', 'linklocal', 'uniquelocal']);
-
-/**
- * The value for Express's setting `trust proxy`.
- * @throws UsageError
- */
-export function trustOf(trust: string | true | undefined): number | string | undefined {
-  if (trust === undefined) return undefined;
-  if (trust === true || trust === 'true') return 1;
-  if (/^\d+$/.test(trust)) return Number(trust);
-  for (const proxy of trust.split(',').map((address) => address.trim()))
-    if (!PROXY_RANGES.has(proxy) && !isNetwork(proxy))
-      throw new UsageError(
-        `--trust-proxy "${trust}" is neither a number of proxies nor their addresses (hint: 1, or 10.0.0.7, or 10.0.0.0/8)`,
-      );
-  return trust;
-}
-
-/** An address, or a network as address/bits. */
-function isNetwork(text: string): boolean {
-  const [, address = '', bits] = /^([^/]*)(?:\/(\d{1,3}))?$/.exec(text) ?? [];
-  const most = isIP(address) === 4 ? 32 : 128;
-  return isIP(address) !== 0 && (bits === undefined || (Number(bits) >= 1 && Number(bits) <= most));
-}
-
-/** urn serve: runs the service. */
 
 interface ServeOptions extends LogOptions, RelayOptions {
   relay?: boolean;
@@ -281,6 +171,13 @@ async function settingsOf(options: ServeOptions): Promise<ServiceSettings> {
   };
 }
 
+function tlsOf({ tlsCert, tlsKey }: ServeOptions): { certFile: string; keyFile: string } | undefined {
+  if (tlsCert === undefined && tlsKey === undefined) return undefined;
+  if (tlsCert === undefined || tlsKey === undefined)
+    throw new UsageError('--tls-cert and --tls-key must be given together');
+  return { certFile: tlsCert, keyFile: tlsKey };
+}
+
 /** Whoever reads what a service prints may not know the sizes of blocks. */
 async function servedStudies(file: string | undefined): Promise<StudiesFile> {
   try {
@@ -289,6 +186,69 @@ async function servedStudies(file: string | undefined): Promise<StudiesFile> {
     if (!(error instanceof StudiesFileError)) throw error;
     throw new StudiesFileError(error.findings.map((one) => ({ ...one, message: withoutSize(one.message) })));
   }
+}
+
+function checkWitness(file: string | undefined): void {
+  if (file === undefined) return;
+  try {
+    appendFileSync(file, '', { mode: 0o600 });
+  } catch (error) {
+    throw new UsageError(
+      `--witness ${file} cannot be written: ${(error as Error).message} (hint: its folder must exist, and this user must be able to write to it)`,
+    );
+  }
+}
+
+/** Names that Express knows. */
+const PROXY_RANGES = new Set(['loopback', 'linklocal', 'uniquelocal']);
+
+/**
+ * The value for Express's setting `trust proxy`, from the option --trust-proxy.
+ * @throws UsageError
+ */
+export function trustOf(trust: string | true | undefined): number | string | undefined {
+  if (trust === undefined) return undefined;
+  if (trust === true || trust === 'true') return 1;
+  if (/^\d+$/.test(trust)) return Number(trust);
+  for (const proxy of trust.split(',').map((address) => address.trim()))
+    if (!PROXY_RANGES.has(proxy) && !isNetwork(proxy))
+      throw new UsageError(
+        `--trust-proxy "${trust}" is neither a number of proxies nor their addresses (hint: 1, or 10.0.0.7, or 10.0.0.0/8)`,
+      );
+  return trust;
+}
+
+/** An address, or a network as address/bits. */
+function isNetwork(text: string): boolean {
+  const [, address = '', bits] = /^([^/]*)(?:\/(\d{1,3}))?$/.exec(text) ?? [];
+  const most = isIP(address) === 4 ? 32 : 128;
+  return isIP(address) !== 0 && (bits === undefined || (Number(bits) >= 1 && Number(bits) <= most));
+}
+
+/** @throws UsageError */
+function publicUrlOf(text: string | undefined): string | undefined {
+  if (text === undefined) return undefined;
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url?.protocol === 'https:' && [url.origin, `${url.origin}/`].includes(text.toLowerCase()))
+    return url.origin;
+  throw new UsageError(
+    `--public-url ${text} is not the address of a site with HTTPS (hint: https://urn.example.org, without a path)`,
+  );
+}
+
+/** Behind a proxy every connection comes from the proxy's address, so the limit would apply to all clients together. */
+function connectionsOf(
+  { connectionsPerAddress: text }: ServeOptions,
+  isBehindProxy: boolean,
+): number | undefined {
+  if (text !== undefined && !/^[1-9]\d{0,5}$/.test(text))
+    throw new UsageError(`--connections-per-address ${text} must be a number from 1 to 999999`);
+  if (!isBehindProxy) return text === undefined ? CONNECTIONS_PER_ADDRESS : Number(text);
+  if (text !== undefined)
+    note(
+      'warning: --connections-per-address has no effect behind --trust-proxy (hint: limit them in the proxy)',
+    );
+  return undefined;
 }
 
 /** What may be intentional, but exposes the log or the keys. */
@@ -311,6 +271,10 @@ function risks(options: ServeOptions, { tls, trustProxy, studies }: ServiceSetti
   return warnings;
 }
 
+function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || /^127\./.test(host);
+}
+
 function stopOnSignal(service: Service, logger: Logger, end: (last: string) => Promise<void>): void {
   let stopping = false;
   const stop = async (signal: string) => {
@@ -325,50 +289,82 @@ function stopOnSignal(service: Service, logger: Logger, end: (last: string) => P
   process.on('SIGINT', stop);
 }
 
-function checkWitness(file: string | undefined): void {
-  if (file === undefined) return;
-  try {
-    appendFileSync(file, '', { mode: 0o600 });
-  } catch (error) {
-    throw new UsageError(
-      `--witness ${file} cannot be written: ${(error as Error).message} (hint: its folder must exist, and this user must be able to write to it)`,
-    );
+/** When a log has no key yet: prints the first one, and how to use it. */
+async function issueFirstKey({ log, address }: Service): Promise<void> {
+  if (log.keys.list().length > 0) {
+    note(`serving at ${address} (documentation: ${address}/docs); for another API key: urn keys add USER`);
+    return;
   }
+  const issued = await log.keys.issue({ user: 'admin', scopes: ['read', 'randomize'] }, cliActor());
+  if ('refused' in issued) throw new Error(issued.refused);
+  const { apiKey } = issued;
+  // What is needed now comes last, where a terminal shows it.
+  const lines = [
+    ...firstCheckpoints(log),
+    `Verifier key of this log: ${log.identity.signingKey.publicKey}`,
+    '                       (archive it with the checkpoints, and give it to auditors: urn verify --trust)',
+    'More keys:             urn keys add USER',
+    'A key for an auditor:  urn keys add USER --scope read,audit',
+    '                       (shows generator states, from which the next arm can be computed: for someone who does not enrol)',
+    '',
+    `The service is ready at ${address}; its documentation is at ${address}/docs`,
+    `For its pages, open ${address} in a browser on this machine and paste the key below.`,
+    '',
+    'API key for the user "admin" (read,randomize). It is shown only now and cannot be shown again:',
+    '',
+    `  ${apiKey}`,
+    '',
+    ...tryIt(log, address, apiKey),
+  ];
+  result(lines.join('\n'));
 }
 
-function tlsOf({ tlsCert, tlsKey }: ServeOptions): { certFile: string; keyFile: string } | undefined {
-  if (tlsCert === undefined && tlsKey === undefined) return undefined;
-  if (tlsCert === undefined || tlsKey === undefined)
-    throw new UsageError('--tls-cert and --tls-key must be given together');
-  return { certFile: tlsCert, keyFile: tlsKey };
+/** For the studies that have no participants yet. */
+function firstCheckpoints({ studies, ledger }: Service['log']): string[] {
+  return studies
+    .list()
+    .filter(({ stream }) => ledger.tree(stream).size === 1 && ledger.maySign(stream))
+    .flatMap(({ stream, registered }) => [
+      `First checkpoint of the study "${registered.configuration.name}". Archive it outside this machine before the first`,
+      'participant: it proves the configuration that was registered (urn studies show prints it again).',
+      '',
+      ledger.checkpoint(stream, 1).note,
+    ]);
 }
 
-/** Behind a proxy every connection comes from the proxy's address, so the limit would apply to all clients together. */
-function connectionsOf(
-  { connectionsPerAddress: text }: ServeOptions,
-  isBehindProxy: boolean,
-): number | undefined {
-  if (text !== undefined && !/^[1-9]\d{0,5}$/.test(text))
-    throw new UsageError(`--connections-per-address ${text} must be a number from 1 to 999999`);
-  if (!isBehindProxy) return text === undefined ? CONNECTIONS_PER_ADDRESS : Number(text);
-  if (text !== undefined)
-    note(
-      'warning: --connections-per-address has no effect behind --trust-proxy (hint: limit them in the proxy)',
-    );
-  return undefined;
+/** A curl command that works as printed, for the first study that takes any id and whose names can be printed. */
+function tryIt(log: Service['log'], address: string, apiKey: string): string[] {
+  const study = log.studies.list().find(({ design: { idPattern, ...names } }) => {
+    return idPattern === undefined && isPrintable(JSON.stringify(names));
+  });
+  if (!study) return [];
+  const { name, factors } = study.design;
+  const taken = log.runner.state(participants, study.stream);
+  let number = 1;
+  while (taken.find(exampleId(number))) number++;
+  const parameters = [
+    ['study', name],
+    ['id', exampleId(number)],
+    ...factors.map((factor) => [factor.name, openLevels(factor)[0] ?? '']),
+    // curl encodes only what follows the "=".
+  ].map(([key = '', value]) => `--data-urlencode ${quotedForShell(`${encodeURIComponent(key)}=${value}`)}`);
+  return [
+    'Randomize a first participant:',
+    '',
+    `  curl -X POST -G ${quotedForShell(`${address}/study_participants`)} -H ${quotedForShell(`X-API-Key: ${apiKey}`)} ${parameters.join(' ')}`,
+    '',
+  ];
 }
 
-function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || /^127\./.test(host);
+function isPrintable(text: string): boolean {
+  return printable(text) === text;
 }
 
-/** @throws UsageError */
-function publicUrlOf(text: string | undefined): string | undefined {
-  if (text === undefined) return undefined;
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (url?.protocol === 'https:' && [url.origin, `${url.origin}/`].includes(text.toLowerCase()))
-    return url.origin;
-  throw new UsageError(
-    `--public-url ${text} is not the address of a site with HTTPS (hint: https://urn.example.org, without a path)`,
-  );
+function exampleId(number: number): string {
+  return String(number).padStart(3, '0');
+}
+
+/** For a POSIX shell. */
+function quotedForShell(text: string): string {
+  return `'${text.replaceAll("'", `'\\''`)}'`;
 }

@@ -1,3 +1,4 @@
+/** Options of the commands that go on running, `urn serve` and `urn relay`: Kafka, the port of the metrics, and their output. */
 import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import type { Command } from 'commander';
@@ -10,8 +11,7 @@ import { endLog, type Logger, logDestination, makeLogger } from '../service/moni
 import { type RelaySettings, SASL_MECHANISMS, type SaslMechanism } from '../service/relay/settings.ts';
 import { option, UsageError } from './options.ts';
 
-/** The options of the feed, for `urn relay` and `urn serve --relay`. */
-
+/** Of publishing to Kafka, for `urn relay` and `urn serve --relay`. */
 export interface RelayOptions {
   readonly kafkaBrokers?: string;
   readonly kafkaTopic?: string;
@@ -25,7 +25,7 @@ export interface RelayOptions {
 }
 
 /** The password itself is never an argument: anyone on the machine can read the arguments of a process. */
-const PASSWORD = 'URN_KAFKA_PASSWORD';
+const PASSWORD_VARIABLE = 'URN_KAFKA_PASSWORD';
 
 export function withRelayOptions(command: Command): Command {
   return command
@@ -41,8 +41,10 @@ export function withRelayOptions(command: Command): Command {
     )
     .addOption(option('--kafka-tls', 'connect with TLS'))
     .addOption(option('--kafka-ca <file>', 'certificates to trust (PEM), instead of those of the system'))
-    .addOption(option('--kafka-username <name>', `SASL user; the password is read from ${PASSWORD}`))
-    .addOption(option('--kafka-password-file <file>', `file with the SASL password, instead of ${PASSWORD}`))
+    .addOption(option('--kafka-username <name>', `SASL user; the password is read from ${PASSWORD_VARIABLE}`))
+    .addOption(
+      option('--kafka-password-file <file>', `file with the SASL password, instead of ${PASSWORD_VARIABLE}`),
+    )
     .addOption(
       option('--kafka-mechanism <name>', 'SASL mechanism').choices(SASL_MECHANISMS).default('scram-sha-512'),
     )
@@ -77,21 +79,6 @@ function brokersOf(list: string | undefined): string[] {
   return brokers;
 }
 
-function saslOf(options: RelayOptions): RelaySettings['sasl'] {
-  const { kafkaUsername: username, kafkaPasswordFile: file, kafkaMechanism: mechanism } = options;
-  const given = process.env[PASSWORD];
-  const password = file === undefined ? given : readText('--kafka-password-file', file).replace(/\r?\n$/, '');
-  if (username === undefined) {
-    if (file !== undefined) throw new UsageError('--kafka-password-file needs --kafka-username');
-    return undefined;
-  }
-  if (password === undefined || password === '')
-    throw new UsageError(
-      `--kafka-username needs a password (hint: in the environment as ${PASSWORD}, or --kafka-password-file)`,
-    );
-  return { mechanism, username, password };
-}
-
 function readText(name: string, file: string): string {
   try {
     return readFileSync(file, 'utf8');
@@ -100,12 +87,25 @@ function readText(name: string, file: string): string {
   }
 }
 
-/** The option --metrics-port, of `urn serve` and `urn relay`. */
+function saslOf(options: RelayOptions): RelaySettings['sasl'] {
+  const { kafkaUsername: username, kafkaPasswordFile: file, kafkaMechanism: mechanism } = options;
+  const given = process.env[PASSWORD_VARIABLE];
+  const password = file === undefined ? given : readText('--kafka-password-file', file).replace(/\r?\n$/, '');
+  if (username === undefined) {
+    if (file !== undefined) throw new UsageError('--kafka-password-file needs --kafka-username');
+    return undefined;
+  }
+  if (password === undefined || password === '')
+    throw new UsageError(
+      `--kafka-username needs a password (hint: in the environment as ${PASSWORD_VARIABLE}, or --kafka-password-file)`,
+    );
+  return { mechanism, username, password };
+}
 
 export const METRICS_HOST = '127.0.0.1';
 
 /**
- * Parses the option into a function that serves /metrics.
+ * Parses the option --metrics-port into a function that serves /metrics.
  * @param text `port` or `address:port`, an IPv6 address in brackets; undefined if the option is not given
  * @throws UsageError; so does the function, if it cannot listen on the port
  */
@@ -133,8 +133,7 @@ export function metricsPort(
 }
 
 /** The output of a long-running command: lines for people on a terminal, JSON for machines anywhere else. */
-
-export interface LogOutput {
+interface LogOutput {
   readonly logger: Logger;
   /** Writes a last line and waits until it is written, but not for long. */
   end(last: string): Promise<void>;
@@ -154,17 +153,17 @@ async function onTerminal(level: string): Promise<LogOutput> {
     colorize: false,
     translateTime: 'SYS:HH:MM:ss',
     hideObject: true,
-    messageFormat: line,
+    messageFormat: logLine,
   });
   const logger = makeLogger(level, { write: (json) => process.stderr.write(printable(pretty(json))) });
   return { logger, end: async (last) => logger.info(last) };
 }
 
 /** Members that are shown elsewhere in the line. */
-const ELSEWHERE = new Set(['level', 'time', 'msg']);
+const SHOWN_ELSEWHERE = new Set(['level', 'time', 'msg']);
 
-function line(log: LogDescriptor): string {
-  const members = Object.entries(log).filter(([name]) => !ELSEWHERE.has(name));
+function logLine(log: LogDescriptor): string {
+  const members = Object.entries(log).filter(([name]) => !SHOWN_ELSEWHERE.has(name));
   return [log['msg'], ...members.map(([name, value]) => `${name}=${valueText(value)}`)].join('  ');
 }
 
