@@ -1,7 +1,6 @@
+/** Who may do what: API keys, issued and revoked. Stream `access`. Only the SHA-256 of a key is stored. */
 import { z } from 'zod';
 import { defineEvent, type FactOf, Sha256 } from './define.ts';
-
-/** Who may do what: API keys, issued and revoked. Stream `access`. Only the SHA-256 of a key is stored. */
 
 const SCOPES = ['blinded', 'read', 'randomize', 'audit'] as const;
 /**

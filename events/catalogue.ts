@@ -1,3 +1,12 @@
+/**
+ * Every event that the log may hold, by "Type@version".
+ *
+ * Stored records are never rewritten. When an event's shape must change, a new version is defined beside the old one. A
+ * fact is written in the lowest version that can express it, so that it has one form, and older programs read all that
+ * they can. An upcaster converts the contents of old records to the new shape while they are read. Leaves and seals are
+ * always those of the stored bytes. An unknown type or version stops the fold: skipping a fact could lead to an allocation
+ * that the skipped fact forbids.
+ */
 import { type AccessFact, ApiKeyIssued, ApiKeyIssued1, ApiKeyRevoked } from './access.ts';
 import { CORRECTIONS } from './corrections.ts';
 import type { EventDefinition, FactOf, StreamKind } from './define.ts';
@@ -47,16 +56,6 @@ import {
   StudyRegistered3,
 } from './study.ts';
 import { CODE_BREAKS } from './unblinding.ts';
-
-/**
- * Every event that the log may hold, by "Type@version".
- *
- * Stored records are never rewritten. When an event's shape must change, a new version is defined beside the old one. A
- * fact is written in the lowest version that can express it, so that it has one form, and older programs read all that
- * they can. An upcaster converts the contents of old records to the new shape while they are read. Leaves and seals are
- * always those of the stored bytes. An unknown type or version stops the fold: skipping a fact could lead to an allocation
- * that the skipped fact forbids.
- */
 
 /** Of a study, in the latest version. An event that is added to one of these lists needs no other mention here. */
 const STUDY_EVENTS = [

@@ -1,11 +1,10 @@
-import { z } from 'zod';
-import { defineEvent, note, participant, Revision } from './define.ts';
-import { request } from './study.ts';
-
 /**
  * Facts about what turned out to be wrong after a randomization. Stream `study-<studyId>`. Nothing is drawn again: the
  * participant keeps arm, place and the record of what was known then.
  */
+import { z } from 'zod';
+import { defineEvent, note, participant, Revision } from './define.ts';
+import { request } from './study.ts';
 
 const Name = z.string().min(1);
 const withNote = { stream: 'study', sections: note, optionalSections: request } as const;

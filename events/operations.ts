@@ -1,6 +1,3 @@
-import { z } from 'zod';
-import { defineEvent, type FactOf, FreeText, Sha256 } from './define.ts';
-
 /**
  * What an inspector wants to know in addition to the allocations: who was refused, who was shown what, who signed in and
  * out, when the service ran and in which version. Stream `operations`.
@@ -8,6 +5,8 @@ import { defineEvent, type FactOf, FreeText, Sha256 } from './define.ts';
  * Nothing here is secret but the digest of a file with arms, which is sealed: no treatment, level, state, seed or key, no
  * result of a test, and no text made up by a client. Repeated occurrences become one event with their count and the times of the first and last.
  */
+import { z } from 'zod';
+import { defineEvent, type FactOf, FreeText, Sha256 } from './define.ts';
 
 const Name = z.string().min(1);
 const Instant = z.iso.datetime({ precision: 3 });

@@ -1,7 +1,6 @@
+/** The API keys: who may do what, and until when. */
 import type { LevelLimit, Scope } from '../events/access.ts';
 import type { Projection } from './runner.ts';
-
-/** The API keys: who may do what, and until when. */
 
 export interface ApiKey {
   readonly keyId: string;

@@ -1,7 +1,6 @@
+/** What the log says about itself: its signing keys, and its recoveries from backups with what was lost. */
 import type { RecoveredStream } from '../events/log.ts';
 import type { Projection } from './runner.ts';
-
-/** What the log says about itself: its signing keys, and its recoveries from backups with what was lost. */
 
 export interface Recovery {
   readonly recovery: number;

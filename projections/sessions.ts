@@ -1,6 +1,5 @@
-import type { Projection } from './runner.ts';
-
 /** The sessions that were ended by a sign-out and would otherwise still be valid. */
+import type { Projection } from './runner.ts';
 
 /** No session lasts longer after its sign-in. */
 export const LONGEST_SESSION_MS = 12 * 3_600_000;
@@ -8,7 +7,7 @@ export const LONGEST_SESSION_MS = 12 * 3_600_000;
 export const SESSION_CLOCKS_MS = 60_000;
 
 /** When each was ended, in ms since 1970, in the order of the log. By session id. */
-export type EndedSessions = Map<string, number>;
+type EndedSessions = Map<string, number>;
 
 /** Older ones are forgotten by the time of the events, so what is kept is bounded however long the log is. */
 const KEPT_MS = LONGEST_SESSION_MS + SESSION_CLOCKS_MS;

@@ -1,3 +1,4 @@
+/** The entry of the program: turns the arguments into a command and runs it. */
 import { Command } from 'commander';
 import { DomainError, RecordError } from './base/errors.ts';
 import { printable } from './base/text.ts';
@@ -6,8 +7,6 @@ import { note } from './cli/output.ts';
 import { versionAndCommit } from './cli/version.ts';
 import { StudiesFileError } from './core/configuration/finding.ts';
 import { StoreError } from './store/event-store.ts';
-
-/** The entry of the program: turns the arguments into a command and runs it. */
 
 // Files created from here on hold keys, seeds or treatments: only their owner may read them.
 process.umask(0o077);

@@ -1,13 +1,12 @@
+/** Decisions made about a study outside this system, as the user states them: --reason, --approved-by and --protocol. */
 import { Option } from 'commander';
 import type { Approval, Protocol } from '../../events/define.ts';
 import { freeTextProblem, quote } from '../base/text.ts';
 import { isDay } from '../base/time.ts';
 import { UsageError } from './options.ts';
 
-/** Decisions made about a study outside this system, as the user states them: --reason, --approved-by and --protocol. */
-
 /** What was read, or what is wrong with the text, one sentence per problem. */
-export type Parsed<T> = { readonly value: T } | { readonly problems: readonly string[] };
+type Parsed<T> = { readonly value: T } | { readonly problems: readonly string[] };
 
 export const APPROVAL_FORM = 'NAME, ROLE, DATE[, REFERENCE]';
 export const APPROVAL_EXAMPLE = 'Dr. A. Ruiz, sponsor, 2026-09-01';

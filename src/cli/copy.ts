@@ -1,3 +1,4 @@
+/** urn copy: moves a log to another store, or gives up a move. */
 import type { Command } from 'commander';
 import { systemTools } from '../base/tools.ts';
 import { counted, plural } from '../base/wording.ts';
@@ -31,8 +32,6 @@ import {
 } from './options.ts';
 import { note, progress, result, table } from './output.ts';
 import { expectStopped, stoppedOption } from './precautions.ts';
-
-/** urn copy: moves a log to another store, or gives up a move. */
 
 interface Options extends LogOptions {
   readonly from?: string;

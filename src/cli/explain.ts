@@ -1,3 +1,4 @@
+/** urn explain: why a participant got this arm, worked out again from the log. */
 import type { Command } from 'commander';
 import type { LogEvent } from '../../events/record.ts';
 import { RecordError } from '../base/errors.ts';
@@ -19,8 +20,6 @@ import {
   unknownStudy,
 } from './options.ts';
 import { note, progress, result } from './output.ts';
-
-/** urn explain: why a participant got this arm, worked out again from the log. */
 
 interface Options extends LogOptions {
   study: string;

@@ -1,10 +1,9 @@
+/** urn init: begins a log. */
 import type { Command } from 'commander';
 import { placeOf } from '../service/open/store-location.ts';
 import { openOrBegin } from './open-log.ts';
 import { jsonOption, type LogOptions, logCommand, logSettings } from './options.ts';
 import { note, result } from './output.ts';
-
-/** urn init: begins a log. */
 
 const HELP = `
 Creates the database and the signing key, and prints the log's verifier key, which auditors need (urn verify --trust). An

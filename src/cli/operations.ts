@@ -1,3 +1,4 @@
+/** urn operations: what happened besides the allocations. Writes nothing, and is not recorded itself. */
 import type { Command } from 'commander';
 import { decodeRecord, type LogEvent } from '../../events/record.ts';
 import { DAY_FORM, parseDay } from '../evidence/history/history.ts';
@@ -6,8 +7,6 @@ import { describeOperation, operationOf, studyOf } from '../service/operations/o
 import { OPERATIONS } from '../service/operations/operations-stream.ts';
 import { jsonOption, option, type StoreOptions, storeCommand, UsageError } from './options.ts';
 import { note, result } from './output.ts';
-
-/** urn operations: what happened besides the allocations. Writes nothing, and is not recorded itself. */
 
 interface OperationsOptions extends StoreOptions {
   readonly study?: string;

@@ -1,6 +1,5 @@
-import { onOneLine, printable } from '../base/text.ts';
-
 /** Results go to stdout, everything else to stderr. Both escape what a terminal would obey or not show. */
+import { onOneLine, printable } from '../base/text.ts';
 
 export function result(text: string): void {
   process.stdout.write(`${printable(text)}\n`);

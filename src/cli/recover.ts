@@ -1,3 +1,4 @@
+/** urn recover: declares what a restored backup lacks, and lets the log continue with fresh randomness. */
 import type { Command } from 'commander';
 import type { RecoveredStream } from '../../events/log.ts';
 import { counted } from '../base/wording.ts';
@@ -23,8 +24,6 @@ import {
 } from './options.ts';
 import { note, progress, result, table } from './output.ts';
 import { expectStopped, stoppedOption } from './precautions.ts';
-
-/** urn recover: declares what a restored backup lacks, and lets the log continue with fresh randomness. */
 
 interface Options extends LogOptions {
   readonly reason: string;

@@ -1,3 +1,4 @@
+/** urn relay: publishes the log to Kafka. */
 import type { Command } from 'commander';
 import type { MetricsServer } from '../service/http/server.ts';
 import { StartProgress } from '../service/log-hooks.ts';
@@ -16,8 +17,6 @@ import {
   relaySettings,
   withRelayOptions,
 } from './service-options.ts';
-
-/** urn relay: publishes the log to Kafka. */
 
 interface Options extends LogOptions, RelayOptions {
   readonly metricsPort?: string;

@@ -1,11 +1,10 @@
+/** urn session-key: replaces the key that seals the cookies of people who sign in. */
 import { existsSync } from 'node:fs';
 import { Command } from 'commander';
 import { sessionKeyFile } from '../service/open/store-location.ts';
 import { replaceSessionKey } from '../service/session/session-key.ts';
 import { option, UsageError } from './options.ts';
 import { note } from './output.ts';
-
-/** urn session-key: replaces the key that seals the cookies of people who sign in. */
 
 interface ReplaceOptions {
   readonly data: string;

@@ -1,11 +1,10 @@
+/** urn signing-key: shows the keys that have signed the log, or replaces the current one. */
 import type { Command } from 'commander';
 import { logHistory } from '../../projections/log.ts';
 import { LOG_STREAM } from '../core/log/log-stream.ts';
 import { withLog } from './open-log.ts';
 import { cliActor, jsonOption, type LogOptions, logCommand, option, UsageError } from './options.ts';
 import { note, progress, result } from './output.ts';
-
-/** urn signing-key: shows the keys that have signed the log, or replaces the current one. */
 
 const HELP = `
 The current key endorses the new one, which replaces it; the old key is deleted. Anyone who trusts the old key

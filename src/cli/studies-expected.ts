@@ -1,3 +1,4 @@
+/** urn studies expected: how far apart the arms of a study are, and how far apart they are in replicates of it. */
 import type { Command } from 'commander';
 import { toJson } from '../base/json.ts';
 import { foldUntil } from '../evidence/history/history.ts';
@@ -22,8 +23,6 @@ import {
   wholeNumber,
 } from './options.ts';
 import { progress, progressOf, result, table } from './output.ts';
-
-/** urn studies expected: how far apart the arms of a study are, and how far apart they are in replicates of it. */
 
 interface ExpectedOptions extends LogOptions {
   readonly reps?: string;

@@ -1,8 +1,7 @@
+/** Reading the studies file from disk. */
 import { existsSync, readFileSync } from 'node:fs';
 import type { CheckedStudiesFile, StudiesFile } from '../core/configuration/studies-file.ts';
 import { UsageError } from './options.ts';
-
-/** Reading the studies file from disk. */
 
 export const DEFAULT_STUDIES_FILE = 'studies.yaml';
 

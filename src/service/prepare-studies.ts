@@ -1,3 +1,4 @@
+/** Registers the studies of the file in the log, when a service starts and when the log is reopened. */
 import type { Actor } from '../../events/record.ts';
 import type { StudyConfiguration } from '../../events/study.ts';
 import { DomainError } from '../base/errors.ts';
@@ -11,8 +12,6 @@ import { currentId } from '../core/model/participants.ts';
 import { participants } from '../core/study/fold.ts';
 import type { Logger } from './monitoring/logger.ts';
 import type { OpenLog } from './open/open-log.ts';
-
-/** Registers the studies of the file in the log, when a service starts and when the log is reopened. */
 
 /** Stops early if the log was rolled back or moved, even just now: it takes no records. Called again when it is reopened. */
 export async function prepareStudies(

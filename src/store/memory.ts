@@ -1,3 +1,4 @@
+/** A store in memory, for tests of everything above the port, and for trying things out. Nothing outlives the process. */
 import type { RecordBytes } from '../../events/record.ts';
 import {
   type AppendResult,
@@ -9,8 +10,6 @@ import {
   type Subscription,
   sameRecords,
 } from './event-store.ts';
-
-/** A store in memory, for tests of everything above the port, and for trying things out. Nothing outlives the process. */
 
 /** How often a subscription reports that it has delivered everything, in ms. */
 const CAUGHT_UP_MS = 500;

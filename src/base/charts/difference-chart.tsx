@@ -1,9 +1,8 @@
+/** How far the arms were apart as the study grew. */
 import { scaleLinear } from '@visx/scale';
 import { Area, LinePath } from '@visx/shape';
 import { ChartText, Frame, plot, rowsIn, type Size } from './frame.tsx';
 import { COLOURS, type DifferencePoint } from './series.ts';
-
-/** How far the arms were apart as the study grew. */
 
 /** The values between which the difference is expected. */
 export interface Expected {

@@ -1,9 +1,8 @@
+/** How many are enrolled, over time, and how many are wanted. */
 import { scaleLinear, scaleTime, scaleUtc } from '@visx/scale';
 import { LinePath } from '@visx/shape';
 import { ChartText, dateFormat, Frame, plot, rowsIn, type Size } from './frame.tsx';
 import { COLOURS } from './series.ts';
-
-/** How many are enrolled, over time, and how many are wanted. */
 
 /** The shortest time shown, so that its labels differ. */
 const HOUR_MS = 3_600_000;

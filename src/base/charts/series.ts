@@ -29,7 +29,7 @@ export function largestDifference(counts: Counts, arms: readonly Arm[]): number 
   return Math.round((Math.max(...perShare) - Math.min(...perShare)) * 10) / 10;
 }
 
-export interface Arm {
+interface Arm {
   readonly name: string;
   /** How many participants it gets for each one of an arm with the share 1. */
   readonly share: number;

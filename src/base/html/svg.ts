@@ -1,7 +1,6 @@
+/** A chart as text for a page of its own. React and the charts are large: import this only when a page is written. */
 import type { ReactElement } from 'react';
 import { renderToStaticMarkup } from 'react-dom/server';
-
-/** A chart as text for a page of its own. React and the charts are large: import this only when a page is written. */
 
 export function svgOf(chart: ReactElement): string {
   return renderToStaticMarkup(chart);

@@ -1,3 +1,4 @@
+/** Checks that what a key is limited to exists: a key that is limited to something misspelt is useless. */
 import type { LevelLimit } from '../../../events/access.ts';
 import type { ApiKey } from '../../../projections/access.ts';
 import { quote } from '../../base/text.ts';
@@ -5,12 +6,10 @@ import { nearestTo } from '../../base/wording.ts';
 import { type Design, levelNow, openLevels } from '../model/design.ts';
 import type { Grant } from './keys.ts';
 
-/** Checks that what a key is limited to exists: a key that is limited to something misspelt is useless. */
-
 type KeyLimits = Pick<Grant, 'studies' | 'where'>;
 type Study = Pick<Design, 'name' | 'factors' | 'blinding'>;
 
-export interface LimitFindings {
+interface LimitFindings {
   /** Why the key would be useless. */
   readonly problems: readonly string[];
   /** What may be intentional. */

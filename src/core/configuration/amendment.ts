@@ -40,7 +40,7 @@ import { POLICY_KEYS } from './settings.ts';
 export type LevelRenamed = Extract<DesignChange, { kind: 'level-renamed' }>;
 
 /** What is asked for besides what the file says. */
-export interface AmendmentRequest
+interface AmendmentRequest
   extends Pick<Amend, 'user' | 'reason' | 'approvals' | 'history' | 'protocol' | 'askedAt'> {
   /** The file cannot tell them from one level closed and another added. */
   readonly renamings: readonly LevelRenamed[];
@@ -48,7 +48,7 @@ export interface AmendmentRequest
   readonly stop: readonly string[];
 }
 
-export interface PlannedAmendment {
+interface PlannedAmendment {
   readonly command: Amend;
   /** Settings in which the file would still differ from the design, and why. */
   readonly unchangeable: readonly { readonly setting: string; readonly why: string }[];

@@ -1,3 +1,4 @@
+/** One study of the studies file. */
 import type { Method, Policies, StudyConfiguration, UrnConfiguration } from '../../../events/study.ts';
 import { nameProblem, quote } from '../../base/text.ts';
 import { defaultLevelCounts } from '../model/design.ts';
@@ -13,8 +14,6 @@ import {
   suggest,
   type YamlValues,
 } from './yaml.ts';
-
-/** One study of the studies file. */
 
 /** A study as read from the file, with its effective values, after defaults. */
 export type ReadStudy = StudyInFile & {
@@ -33,7 +32,7 @@ export type ConfiguredStudy = Omit<ReadStudy, 'isGiven'> & {
 };
 
 /** What the top level of a file says of the urn, for all its studies. */
-export interface TopLevel {
+interface TopLevel {
   readonly urn: Members<typeof URN>;
   readonly lineOf: YamlValues['lineOf'];
 }

@@ -336,7 +336,7 @@ export const mappingOf = <T>(
   );
 
 /** Schemas by key. */
-export type Shape = Readonly<Record<string, z.ZodType>>;
+type Shape = Readonly<Record<string, z.ZodType>>;
 /** Any key may be left out. */
 export type Members<S extends Shape> = { readonly [K in keyof S]?: Exclude<z.output<S[K]>, undefined> };
 

@@ -1,12 +1,3 @@
-import type { RecoveredStream } from '../../../events/log.ts';
-import type { Actor } from '../../../events/record.ts';
-import { lastRecovery, logHistory } from '../../../projections/log.ts';
-import type { Runner } from '../../../projections/runner.ts';
-import { DomainError } from '../../base/errors.ts';
-import { isLater, recoveryCovering, type SignedState } from './last-checkpoints.ts';
-import type { Ledger } from './ledger.ts';
-import { LOG_STREAM, type LogWriter } from './log-stream.ts';
-
 /**
  * Recovers a log that was restored from a backup. Records that the backup lacks are gone for good, so the loss is
  * declared: LogRecovered says, per stream, how many records there are and how many are known to have been signed. Then
@@ -15,6 +6,14 @@ import { LOG_STREAM, type LogWriter } from './log-stream.ts';
  * This applies to every study, not only to those known to have lost records: the newest checkpoints are saved about once
  * a second, so any study can have lost more than is known.
  */
+import type { RecoveredStream } from '../../../events/log.ts';
+import type { Actor } from '../../../events/record.ts';
+import { lastRecovery, logHistory } from '../../../projections/log.ts';
+import type { Runner } from '../../../projections/runner.ts';
+import { DomainError } from '../../base/errors.ts';
+import { isLater, recoveryCovering, type SignedState } from './last-checkpoints.ts';
+import type { Ledger } from './ledger.ts';
+import { LOG_STREAM, type LogWriter } from './log-stream.ts';
 
 /** What a recovery would declare. */
 export interface Loss {

@@ -1,13 +1,12 @@
+/**
+ * The pattern (ECMAScript, flag `u`) that each participant id of a study must match as a whole. docs/operations.md says
+ * which patterns a new study may have.
+ */
 import { createContext, Script } from 'node:vm';
 import { RE2JS } from 're2js';
 import { DomainError } from '../../base/errors.ts';
 import type { Design } from './design.ts';
 import { exampleId, linearPatternProblem, MAX_PATTERN_LENGTH } from './participant-id.ts';
-
-/**
- * The pattern (ECMAScript, flag `u`) that each participant id of a study must match as a whole. docs/operations.md says
- * which patterns a new study may have.
- */
 
 type Matches = (id: string) => boolean | undefined;
 

@@ -1,20 +1,19 @@
+/**
+ * The proof of an imported row: a draw, from a state and counts that an earlier row left behind, that gives the row's arm
+ * and state. Usually that is the row before. Two requests to the reference at once could read the same state, so earlier
+ * rows, and the counts that were known between them and this row, are tried too.
+ */
 import type { UnprovenCause } from '../../../events/from-outside.ts';
 import type { BgState } from '../../../events/study.ts';
 import type { Counts } from '../methods/memory.ts';
 import { allocate, type UrnAllocation, type UrnDesign } from '../methods/urn.ts';
 import { Pcg64 } from '../random/pcg64.ts';
 
-/**
- * The proof of an imported row: a draw, from a state and counts that an earlier row left behind, that gives the row's arm
- * and state. Usually that is the row before. Two requests to the reference at once could read the same state, so earlier
- * rows, and the counts that were known between them and this row, are tried too.
- */
-
 /** How many rows back a state is tried. */
 export const ROWS_BACK = 32;
 
 /** What is known after a row, or before the first one. */
-export interface Step {
+interface Step {
   /** Undefined if it is not known. */
   readonly bgState: BgState | undefined;
   readonly counts: Counts;

@@ -1,9 +1,8 @@
+/** Which participants an API key with limits may act on. */
 import type { LevelLimit } from '../../../events/access.ts';
 import type { Level } from '../../../events/study.ts';
 import { type Design, type Factor, levelNow, openLevels } from './design.ts';
 import { currentLevels, type Enrolled } from './participants.ts';
-
-/** Which participants an API key with limits may act on. */
 
 /** Lists of levels with which the limits of a key are compared: they must hold for all of them, or for one. */
 export interface Stake {
@@ -62,7 +61,7 @@ export function mayReveal(
 }
 
 /** A limit that is broken, and the level that it forbids. */
-export interface BrokenLimit extends LevelLimit {
+interface BrokenLimit extends LevelLimit {
   readonly level: string | undefined;
 }
 

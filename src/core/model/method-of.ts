@@ -1,3 +1,4 @@
+/** The method of a study, and what it sees of the study's design. */
 import type { MethodParameters } from '../../../events/study.ts';
 import { type BlocksDesign, PermutedBlocks } from '../methods/blocks.ts';
 import { Complete } from '../methods/complete.ts';
@@ -6,8 +7,6 @@ import type { Method, OpenSlots } from '../methods/method.ts';
 import { Minimization, type MinimizationDesign } from '../methods/minimization.ts';
 import { kernelOf, type UrnDesign, UrnKernel } from '../methods/urn.ts';
 import { type Design, hasRatio } from './design.ts';
-
-/** The method of a study, and what it sees of the study's design. */
 
 /** Plain data, so that it can be sent to another thread. */
 export type MethodDesign =

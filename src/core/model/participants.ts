@@ -61,7 +61,7 @@ export interface Enrolled {
 export const NONE = '';
 
 /** What has been corrected, and all that a correction could change. */
-export interface Corrected {
+interface Corrected {
   /** The id in use. */
   readonly id: string;
   readonly levels: readonly string[];

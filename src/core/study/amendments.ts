@@ -1,3 +1,4 @@
+/** Amendments of a study's design: the fact that a command asks for, and why it is not possible. */
 import { canonicalJson } from '../../../events/record.ts';
 import type { Amendment, DesignChange, History, Limits, StudyConfiguration } from '../../../events/study.ts';
 import { newNameProblem, quote } from '../../base/text.ts';
@@ -21,8 +22,6 @@ import type { FieldProblem, StudyOutcome } from '../model/outcomes.ts';
 import { linearPatternProblem } from '../model/participant-id.ts';
 import { presentPacks } from '../model/participants.ts';
 import type { Amend } from './commands.ts';
-
-/** Amendments of a study's design: the fact that a command asks for, and why it is not possible. */
 
 type ChangeOf<K extends DesignChange['kind']> = Extract<DesignChange, { kind: K }>;
 type LevelChange = ChangeOf<'level-added' | 'level-closed' | 'level-reopened' | 'level-renamed'>;

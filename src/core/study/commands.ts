@@ -1,3 +1,4 @@
+/** The commands of a study. Their form has already been checked; `decide` judges them against the study's state. */
 import type { Approval, Protocol } from '../../../events/define.ts';
 import type { ForcedCause, ImportedGenerator, SourceFormat } from '../../../events/from-outside.ts';
 import type { SignedSize } from '../../../events/log.ts';
@@ -11,8 +12,6 @@ import type {
 } from '../../../events/study.ts';
 import type { ActCommand } from '../acts/acts.ts';
 import type { JudgedByDesign, Repeatable } from '../model/model.ts';
-
-/** The commands of a study. Their form has already been checked; `decide` judges them against the study's state. */
 
 export interface Register {
   readonly type: 'register';

@@ -1,3 +1,4 @@
+/** Enters an allocation that was made outside the service. Pure, like decide.ts. */
 import type { StudyFact } from '../../../events/catalogue.ts';
 import type { PartialEvent } from '../../../events/record.ts';
 import { type Source, stateProblem } from '../acts/acts.ts';
@@ -18,9 +19,7 @@ import { levelsByFactor } from '../model/participants.ts';
 import type { Decision } from '../write/decider.ts';
 import type { Force } from './commands.ts';
 
-/** Enters an allocation that was made outside the service. Pure, like decide.ts. */
-
-export type ForcedFact = Extract<StudyFact, { type: 'AllocationForced' }>;
+type ForcedFact = Extract<StudyFact, { type: 'AllocationForced' }>;
 
 const NO_WORD_OF_A_PACK =
   'the study has packs: say which one the participant was given, or that it was none (null, or --no-code)';

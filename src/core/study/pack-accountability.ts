@@ -1,10 +1,9 @@
+/** What became of each pack, for those who account for them. It names no arm. */
 import type { DispensationCause, ReplacementCause } from '../../../events/packs.ts';
 import type { Actor } from '../../../events/record.ts';
 import type { Model } from '../model/model.ts';
 import { idByPack, isFree, type Pack } from '../model/packs.ts';
 import { currentId, type Participant, type ParticipantEvent } from '../model/participants.ts';
-
-/** What became of each pack, for those who account for them. It names no arm. */
 
 /** `void`: the participant never got it. `nobody`: only a wrong entry had it, and that was replaced. */
 export const ACCOUNTED_STATES = ['free', 'held', 'replaced', 'void', 'nobody', 'withdrawn'] as const;

@@ -1,3 +1,4 @@
+/** The map of packs: which treatment each one holds, whether it is free, and how many are free. It names arms. */
 import type { Level } from '../../../events/study.ts';
 import { PACK_MARGIN } from '../acts/packs.ts';
 import { levelNow } from '../model/design.ts';
@@ -5,11 +6,9 @@ import type { Model } from '../model/model.ts';
 import { idByPack, isFree, type Pack } from '../model/packs.ts';
 import { currentLevels, getsPacks, presentPacks } from '../model/participants.ts';
 
-/** The map of packs: which treatment each one holds, whether it is free, and how many are free. It names arms. */
-
 export const PACK_STATES = ['free', 'given', 'withdrawn'] as const;
 
-export interface MappedPack {
+interface MappedPack {
   readonly code: string;
   readonly treatment: string;
   /** Under its current name. */
@@ -22,7 +21,7 @@ export interface MappedPack {
 }
 
 /** How many packs of one treatment and level are free. */
-export interface Stock {
+interface Stock {
   readonly treatment: string;
   readonly where?: Level;
   readonly free: number;

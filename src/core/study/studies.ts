@@ -310,7 +310,7 @@ export function recruitmentInLog(halt: RegisteredStudy['halt']): Recruitment {
     : { state: 'open', reason: undefined, since: undefined };
 }
 
-export interface ActRequest {
+interface ActRequest {
   readonly act: ActName;
   /** What this act asks: its form has been checked. */
   readonly asked: ActValues;

@@ -1,7 +1,6 @@
+/** What the write path needs from each kind of stream: how it decides, and how a fact changes its state. */
 import type { Fact } from '../../../events/catalogue.ts';
 import type { LogEvent } from '../../../events/record.ts';
-
-/** What the write path needs from each kind of stream: how it decides, and how a fact changes its state. */
 
 export interface Decision<F, Outcome> {
   /** The fact to write. If there is none, nothing is written and the outcome says why. */

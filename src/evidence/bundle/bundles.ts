@@ -1,3 +1,8 @@
+/**
+ * Makes bundles in the running service on request over HTTP: one at a time, and stoppable. A bundle is written to a file
+ * first, because its digest is recorded before its first byte is sent. By then the file has no name any more, so that the
+ * system removes it however the service ends.
+ */
 import { mkdtemp, open, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,24 +13,18 @@ import { OneAtATime } from '../../base/waiting.ts';
 import { StoreError } from '../../store/event-store.ts';
 import { type BundleRequest, writeBundle } from './bundle.ts';
 
-/**
- * Makes bundles in the running service on request over HTTP: one at a time, and stoppable. A bundle is written to a file
- * first, because its digest is recorded before its first byte is sent. By then the file has no name any more, so that the
- * system removes it however the service ends.
- */
-
 /** How many may wait for clients that read slowly. */
 const MAX_HANDED_OUT = 4;
 
 type BundlesParts = Pick<BundleRequest, 'store' | 'identity' | 'gate' | 'lastCheckpoints' | 'version'>;
 
-export interface BundleOrder {
+interface BundleOrder {
   /** Stream of the study. */
   readonly stream: string;
   readonly content: Content;
 }
 
-export interface MadeBundle {
+interface MadeBundle {
   /** SHA-256, lower-case hex. */
   readonly sha256: string;
   readonly bytes: number;

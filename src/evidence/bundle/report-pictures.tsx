@@ -1,14 +1,13 @@
+/** The charts of a bundle's report. Sizes are in px at 96 per inch. The charts scale with the page. */
 import { Bars } from '../../base/charts/bars.tsx';
 import { EnrolmentChart } from '../../base/charts/enrolment-chart.tsx';
 import { armColour, COLOURS } from '../../base/charts/series.ts';
 import { svgOf } from '../../base/html/svg.ts';
 import { printable } from '../../base/text.ts';
 
-/** The charts of a bundle's report. Sizes are in px at 96 per inch. The charts scale with the page. */
-
 const WIDTH = 680;
 
-export interface Point {
+interface Point {
   /** Milliseconds since 1970. */
   readonly at: number;
   readonly participants: number;
@@ -44,7 +43,7 @@ export function enrolmentPicture(
   );
 }
 
-export interface CountedLevel {
+interface CountedLevel {
   readonly level: string;
   /** By treatment, or of all together. */
   readonly counts: readonly number[];

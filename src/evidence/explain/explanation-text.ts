@@ -1,10 +1,9 @@
+/** An explanation as text for readers who know clinical trials, with the steps and terms of docs/methods.md. */
 import type { Level } from '../../../events/study.ts';
 import { onOneLine } from '../../base/text.ts';
 import { counted } from '../../base/wording.ts';
 import { indexAt } from '../../core/methods/draw.ts';
 import type { Explanation, ListExplanation, PickExplanation, UrnExplanation } from './explanation.ts';
-
-/** An explanation as text for readers who know clinical trials, with the steps and terms of docs/methods.md. */
 
 type DrawnExplanation = UrnExplanation | PickExplanation;
 

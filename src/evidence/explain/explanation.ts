@@ -47,14 +47,14 @@ const NUMBER = {
 };
 
 /** A correction after which the urns count a participant otherwise. */
-export const CountMove = z.strictObject({
+const CountMove = z.strictObject({
   revision: z.int(),
   type: z.string(),
   id: z.string().meta({ description: 'The corrected participant, by the id as randomized' }),
   // Those whose urns it changed, by their names at the time of the draw.
   levels: z.array(z.strictObject({ factor: z.string(), level: z.string() })),
 });
-export type CountMove = z.infer<typeof CountMove>;
+type CountMove = z.infer<typeof CountMove>;
 
 const URNS = {
   earlier_participants: z.int().meta({ description: 'Participants before this one whom the urns counted' }),

@@ -13,7 +13,7 @@ import {
   presentPacks,
 } from '../../core/model/participants.ts';
 
-export interface Column {
+interface Column {
   readonly name: string;
   readonly meaning: string;
   /** `category`: one of the levels. */

@@ -174,7 +174,7 @@ function stateProblem(
 }
 
 /** All that the next draw depends on. */
-export interface Drawing {
+interface Drawing {
   readonly counts: Counts;
   readonly bgState: BgState;
 }

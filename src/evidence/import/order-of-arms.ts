@@ -1,6 +1,5 @@
-import type { Level } from '../../../events/study.ts';
-
 /** Warnings about the order of the rows in a file, from which somebody who sees it could learn which arm they are of. */
+import type { Level } from '../../../events/study.ts';
 
 interface Armed {
   readonly treatment: string;

@@ -1,3 +1,4 @@
+/** Reads files of pack codes, finds every problem in them, and makes lists of the new packs. */
 import { type Level, PackCode } from '../../../events/study.ts';
 import { quote } from '../../base/text.ts';
 import { counted, plural } from '../../base/wording.ts';
@@ -9,8 +10,6 @@ import type { RegisterPacks } from '../../core/study/commands.ts';
 import { whereNow } from '../../core/study/pack-map.ts';
 import { bytesOf, type CsvRow, csvRows, ImportError } from './csv-file.ts';
 import { orderWarnings } from './order-of-arms.ts';
-
-/** Reads files of pack codes, finds every problem in them, and makes lists of the new packs. */
 
 type Entry = RegisterPacks['entries'][number];
 type Design = Model['design'];

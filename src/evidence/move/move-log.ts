@@ -34,7 +34,7 @@ export interface MoveParts {
   readonly tools: Tools;
 }
 
-export interface MoveHooks {
+interface MoveHooks {
   /** Gets the number of records of each page that was read from the source. */
   readonly onRead?: (records: number) => void;
   /** Called when the log is closed: neither store takes anything until the move is done or given up. */
@@ -141,7 +141,7 @@ function writtenLate(records: number): MoveError {
   );
 }
 
-export interface AbortResult {
+interface AbortResult {
   readonly move: string;
   /** Streams of the source that this run has opened again: `log`, or none. */
   readonly reopened: readonly string[];
@@ -288,7 +288,7 @@ async function isAppended(
   return type === 'written';
 }
 
-export interface CopyParts {
+interface CopyParts {
   readonly source: EventStore;
   readonly target: EventStore;
   readonly logId: string;
@@ -297,7 +297,7 @@ export interface CopyParts {
 }
 
 /** The Merkle tree of each stream. */
-export type Trees = ReadonlyMap<string, CompactRange>;
+type Trees = ReadonlyMap<string, CompactRange>;
 
 /**
  * Copies the records of a log unchanged, at exact revisions, and compares the two stores. `log` is not copied here.

@@ -297,7 +297,7 @@ function hasTextThatHttpRefuses(sections: object): boolean {
 const MAX_FAILED_LISTED = 10;
 
 /** Compares the Merkle tree of one stream with its signed checkpoints while the stream is read, in O(log n) memory. */
-export class StreamTree {
+class StreamTree {
   readonly #checkpoints: readonly SignedCheckpoint[];
   readonly #range = new CompactRange();
   readonly #failed: FailedCheckpoint[] = [];

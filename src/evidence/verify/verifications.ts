@@ -1,3 +1,7 @@
+/**
+ * Verifies a study in the running service on request over HTTP: one at a time, and stoppable. It does what `urn verify`
+ * does without a trusted key, because a service's word about itself cannot prove more.
+ */
 import { DomainError } from '../../base/errors.ts';
 import { OneAtATime } from '../../base/waiting.ts';
 import { keptCheckpoint } from '../../core/log/formats.ts';
@@ -5,11 +9,6 @@ import { type EventStore, StoreError } from '../../store/event-store.ts';
 import type { Report } from './report/report.ts';
 import type { RecordSource } from './source.ts';
 import { UnknownStudyError, verifyLog } from './verify.ts';
-
-/**
- * Verifies a study in the running service on request over HTTP: one at a time, and stoppable. It does what `urn verify`
- * does without a trusted key, because a service's word about itself cannot prove more.
- */
 
 /** What to verify in addition to `log` and `access`. Can be passed to a thread. */
 export interface VerificationOrder {

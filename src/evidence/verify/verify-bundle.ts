@@ -8,7 +8,7 @@ import type { FileProblem, Report } from './report/report.ts';
 import type { RecordSource, SourceRecord } from './source.ts';
 import { type Verification, verifyLog } from './verify.ts';
 
-export interface BundleVerification extends Omit<Verification, 'source' | 'studies'> {
+interface BundleVerification extends Omit<Verification, 'source' | 'studies'> {
   readonly file: string;
 }
 

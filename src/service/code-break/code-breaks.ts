@@ -1,3 +1,9 @@
+/**
+ * Breaks the code of one participant, or of one pack. The code-break is in the log, on disk, before the arm is
+ * given. An emergency does not wait for a log that cannot be written: after three seconds the code-break goes to a file,
+ * and from there to the log as soon as that is possible. If the file cannot be written either, this process remembers the
+ * code-break, and tries both until one takes it.
+ */
 import { randomUUID } from 'node:crypto';
 import type { LevelLimit } from '../../../events/access.ts';
 import type { Actor } from '../../../events/record.ts';
@@ -16,13 +22,6 @@ import { participants, studyState } from '../../core/study/fold.ts';
 import type { Studies, Study } from '../../core/study/studies.ts';
 import { NOTHING_PENDING, type Pending, type PendingReveal, type PendingReveals } from './pending-reveals.ts';
 
-/**
- * Breaks the code of one participant, or of one pack. The code-break is in the log, on disk, before the arm is
- * given. An emergency does not wait for a log that cannot be written: after three seconds the code-break goes to a file,
- * and from there to the log as soon as that is possible. If the file cannot be written either, this process remembers the
- * code-break, and tries both until one takes it.
- */
-
 /** How often the service tries to record what is pending, in ms. */
 const RETRY_MS = 2000;
 
@@ -32,7 +31,7 @@ export interface Grounds {
   readonly requestedBy?: string | undefined;
 }
 
-export interface RevealRequest {
+interface RevealRequest {
   /** Absent if the code-break is asked for by the pack. */
   readonly participantId?: string | undefined;
   /** Of the pack. */
@@ -68,9 +67,9 @@ export type Subject =
   | { readonly pack: { readonly code: string; readonly treatment: string } };
 
 /** Where the code-break is recorded. `none`: nowhere yet, because not even the file could be written. */
-export type RecordedIn = 'log' | 'pending' | 'none';
+type RecordedIn = 'log' | 'pending' | 'none';
 
-export type RevealResult =
+type RevealResult =
   | {
       readonly type: 'revealed';
       readonly subject: Subject;
@@ -82,7 +81,7 @@ export type RevealResult =
     }
   | { readonly type: 'not-revealed'; readonly outcome: StudyOutcome; readonly revision: number };
 
-export interface CodeBreakParts {
+interface CodeBreakParts {
   readonly studies: Studies;
   readonly runner: Runner;
   /** Undefined for a log in memory. */

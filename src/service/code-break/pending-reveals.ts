@@ -1,11 +1,3 @@
-import { constants } from 'node:fs';
-import { type FileHandle, mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises';
-import { dirname } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
-import { z } from 'zod';
-import { Actor } from '../../../events/record.ts';
-import { RevealCategory } from '../../../events/unblinding.ts';
-
 /**
  * Code-breaks that were shown in an emergency while the log could not be written, one JSON text per line. It holds no arm.
  * Each is on the disk before its arm is shown, and recorded in the log as soon as that is possible.
@@ -19,6 +11,13 @@ import { RevealCategory } from '../../../events/unblinding.ts';
  * added a line to a file that was moved aside adds it again. A line may be there twice after that, which does no harm,
  * because a reveal is recorded once.
  */
+import { constants } from 'node:fs';
+import { type FileHandle, mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { z } from 'zod';
+import { Actor } from '../../../events/record.ts';
+import { RevealCategory } from '../../../events/unblinding.ts';
 
 /** In the data folder. */
 export const PENDING_REVEALS = 'reveals.pending';

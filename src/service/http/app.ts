@@ -1,3 +1,4 @@
+/** The Express application: its routes, and what happens when something goes wrong. */
 import type { Express, NextFunction, Request, Response } from 'express';
 import express from 'express';
 import type { Logger } from '../monitoring/logger.ts';
@@ -10,9 +11,7 @@ import { HttpProblem, problemOf } from './request/problem.ts';
 import { API_HEADERS, send } from './request/reply.ts';
 import { type Handler, ROUTES, type RouteParts } from './routes.ts';
 
-/** The Express application: its routes, and what happens when something goes wrong. */
-
-export interface HttpParts extends RouteParts {
+interface HttpParts extends RouteParts {
   readonly logger: Logger;
   readonly metrics: Metrics;
   /** Whether /metrics is served here. Otherwise it has a port of its own. */

@@ -1,3 +1,4 @@
+/** Assembles the OpenAPI 3.1 document from the operations and schemas of the routes. */
 import { Explanation } from '../../evidence/explain/explanation.ts';
 import { ExpectedBalance } from '../../statistics/expected/band.ts';
 import { envelopeOf, type Json, jsonSchema, ParticipantRecord } from './request/openapi-operation.ts';
@@ -24,8 +25,6 @@ import {
 } from './routes/study.ts';
 import { VerificationProgressResult, VerificationResult } from './routes/verification.ts';
 import { ROUTES } from './routes.ts';
-
-/** Assembles the OpenAPI 3.1 document from the operations and schemas of the routes. */
 
 export function openApiDocument(version: string): Json {
   return {

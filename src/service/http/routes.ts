@@ -1,3 +1,4 @@
+/** Every route of the API but those of the pages: by method, its operation in the OpenAPI document and its handler. */
 import type { Request, Response } from 'express';
 import { actHandler, actOperation } from './request/act-route.ts';
 import type { Locals } from './request/observation.ts';
@@ -74,14 +75,12 @@ import {
   verificationProgressOperation,
 } from './routes/verification.ts';
 
-/** Every route of the API but those of the pages: by method, its operation in the OpenAPI document and its handler. */
-
 /** What the routes need. */
 export type RouteParts = SessionServices & ChangeServices & ReadinessParts;
 export type Handler = (request: Request, response: Response) => void | Promise<void>;
 type Served = readonly [operation: Json, handler: (parts: RouteParts) => Handler];
 
-export interface Route {
+interface Route {
   readonly path: string;
   /** `results` of an error. */
   readonly empty: Locals['emptyResults'];

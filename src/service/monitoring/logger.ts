@@ -1,10 +1,9 @@
-import { setTimeout } from 'node:timers/promises';
-import { type DestinationStream, destination, type Logger, pino } from 'pino';
-
 /**
  * Structured logs on stderr. Each line lists its fields one by one, and no code logs a whole domain object. No line, at any
  * level, may contain a key, treatment, generator state, seed or evidence.
  */
+import { setTimeout } from 'node:timers/promises';
+import { type DestinationStream, destination, type Logger, pino } from 'pino';
 
 export type { Logger };
 

@@ -1,3 +1,4 @@
+/** Opens the store of a log, and what belongs to the log outside the store: its key, what it signed last. No other file knows every adapter. */
 import { existsSync, realpathSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -23,8 +24,6 @@ import {
   signingKeyFile,
   withoutPassword,
 } from './store-location.ts';
-
-/** Opens the store of a log, and what belongs to the log outside the store: its key, what it signed last. No other file knows every adapter. */
 
 export interface OpenStore {
   readonly store: EventStore;

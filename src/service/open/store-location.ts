@@ -1,9 +1,8 @@
+/** Where a log is, according to its settings: which store, which files. Nothing is opened here. */
 import { accessSync, existsSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { DomainError } from '../../base/errors.ts';
 import type { FilesOfLog } from '../../base/files.ts';
-
-/** Where a log is, according to its settings: which store, which files. Nothing is opened here. */
 
 export interface StoreSettings {
   /** Folder of the embedded store, the signing key, and what was signed last. */
@@ -20,7 +19,7 @@ export interface StoreSettings {
 
 const DEFAULT_STREAM_PREFIX = 'urn';
 
-export type Location =
+type Location =
   | { readonly kind: 'memory' }
   | { readonly kind: 'sqlite'; readonly file: string }
   | { readonly kind: 'eventstoredb'; readonly url: string };

@@ -1,10 +1,9 @@
+/** The connection to Kafka, and what its errors mean. */
 import { Kafka, type LogEntry, logLevel, type RetryOptions, type SASLOptions } from 'kafkajs';
 import { DomainError } from '../../base/errors.ts';
 import { StoreError } from '../../store/event-store.ts';
 import type { Logger } from '../monitoring/logger.ts';
 import { FeedError, type RelaySettings } from './settings.ts';
-
-/** The connection to Kafka, and what its errors mean. */
 
 /**
  * Kafka refuses a transaction for some milliseconds after the one before it, and the client waits for

@@ -1,8 +1,7 @@
+/** Metrics of the relay for Prometheus. */
 import { Counter, Gauge, Registry } from 'prom-client';
 import { collectProcessMetrics } from '../monitoring/metrics.ts';
 import type { RelayStatus } from './relay.ts';
-
-/** Metrics of the relay for Prometheus. */
 
 /** The metrics of a relay that runs on its own. */
 export function makeRelayMetrics(status: () => RelayStatus): Registry {

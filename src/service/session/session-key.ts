@@ -1,10 +1,3 @@
-import { randomBytes } from 'node:crypto';
-import { mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
-import { dirname } from 'node:path';
-import { LONGEST_SESSION_MS } from '../../../projections/sessions.ts';
-import { DomainError } from '../../base/errors.ts';
-import { createOnce, flush, type KeyKind, refuseKeyOfOthers } from '../../base/files.ts';
-
 /**
  * The secret under which cookies are sealed, and its file:
  *
@@ -13,6 +6,12 @@ import { createOnce, flush, type KeyKind, refuseKeyOfOthers } from '../../base/f
  *
  * It is not the signing key, because anyone with a backup of that could forge sessions.
  */
+import { randomBytes } from 'node:crypto';
+import { mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { LONGEST_SESSION_MS } from '../../../projections/sessions.ts';
+import { DomainError } from '../../base/errors.ts';
+import { createOnce, flush, type KeyKind, refuseKeyOfOthers } from '../../base/files.ts';
 
 const KEY_BYTES = 32;
 const FILE = /^([\w-]{43})\n(?:([\w-]{43}) replaced (\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z)\n)?$/;
@@ -25,7 +24,7 @@ const SESSION_KEY: KeyKind = {
   remedy: 'urn session-key replace --end-sessions',
 };
 
-export interface SessionKeys {
+interface SessionKeys {
   readonly current: Uint8Array;
   readonly previous?: { readonly key: Uint8Array; readonly replacedAt: number } | undefined;
 }

@@ -71,7 +71,7 @@ function dominantShare(factors: number): number {
   return factors === 2 ? 0.75 : 0.5;
 }
 
-export interface Finding {
+interface Finding {
   readonly about: string;
   readonly sentences: readonly string[];
 }

@@ -58,7 +58,7 @@ export function CourseChart({ points, most, endLabels, alternative, ...size }: C
   );
 }
 
-export interface Column {
+interface Column {
   readonly from: number;
   readonly to: number;
   /** In percent. */
@@ -114,7 +114,7 @@ export function DistributionChart({ columns, most, mark, alternative, ...size }:
 }
 
 /** The columns of all charts that are compared. */
-export interface Columns {
+interface Columns {
   /** How far apart values can be: two arms of an even number of participants differ by an even number. */
   readonly step: number;
   readonly width: number;
@@ -246,18 +246,18 @@ function LabelledPoint({
   );
 }
 
-export interface LabelPlace {
+interface LabelPlace {
   readonly x: number;
   readonly y: number;
 }
 
-export interface Label extends LabelPlace {
+interface Label extends LabelPlace {
   readonly anchor: 'start' | 'end';
   /** Whether it is so far from its point that a line must join them. */
   readonly isFar: boolean;
 }
 
-export interface Box {
+interface Box {
   readonly left: number;
   readonly right: number;
   readonly top: number;

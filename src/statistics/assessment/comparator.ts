@@ -1,11 +1,10 @@
+/** Reads designs to compare with, as the user writes them: `block:4+6@local_site`, `urn:w=5,D=range`. */
 import { ImbalanceMeasure } from '../../../events/study.ts';
 import { namesIn, quote } from '../../base/text.ts';
 import { suggest } from '../../core/configuration/yaml.ts';
 import type { Comparator, ComparatorRule, SimulatedDesign } from '../simulation/plan.ts';
 import { comparatorProblem } from '../simulation/rules.ts';
 import { among } from './words.ts';
-
-/** Reads designs to compare with, as the user writes them: `block:4+6@local_site`, `urn:w=5,D=range`. */
 
 const KINDS = ['urn', 'complete', 'block', 'minimization', 'efron', 'bigstick'] as const;
 type Kind = (typeof KINDS)[number];

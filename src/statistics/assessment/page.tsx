@@ -1,3 +1,4 @@
+/** An assessment as one HTML file without scripts or external resources, for the screen and for paper. */
 import type { Size } from '../../base/charts/frame.tsx';
 import { escapeHtml as e, htmlTable, STYLE } from '../../base/html/page.ts';
 import { svgOf } from '../../base/html/svg.ts';
@@ -8,8 +9,6 @@ import { type Assessment, findingsOf, judgedText } from './assessment.ts';
 import { CourseChart, columnAt, columnsFor, columnsOf, DistributionChart, TradeOffChart } from './charts.tsx';
 import { paragraphOf, settingsOf, sharesOf } from './text.ts';
 import { designName, figuresByName, MAIN_FIGURES, numberText, parted, shownValue } from './words.ts';
-
-/** An assessment as one HTML file without scripts or external resources, for the screen and for paper. */
 
 /** The dark colours are those of the service's pages. */
 const PAGE_STYLE = `${STYLE}

@@ -98,7 +98,7 @@ export const MAIN_FIGURES: readonly { readonly name: string; readonly words: str
   { name: 'loss', words: 'loss of efficiency (participants)' },
 ];
 
-export interface FigureName {
+interface FigureName {
   /** Without `@n`. */
   readonly name: string;
   /** Undefined for a figure that is about the whole course. */

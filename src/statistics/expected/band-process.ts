@@ -1,9 +1,8 @@
+/** The process of `BandKeeper`: it keeps the bands of some studies, and advances them one order at a time. */
 import { setPriority } from 'node:os';
 import { toJson } from '../../base/json.ts';
 import type { Step } from '../replicate/steps.ts';
 import { Band } from './band.ts';
-
-/** The process of `BandKeeper`: it keeps the bands of some studies, and advances them one order at a time. */
 
 /** `key` names the band; the parent process chooses it. */
 export type BandOrder =

@@ -1,9 +1,8 @@
+/** The steps of one study, made from its events as they come. */
 import type { LogEvent } from '../../../events/record.ts';
 import { isMoveEvent, type Projection } from '../../../projections/runner.ts';
 import { holdsSeed } from '../replicate/replicate.ts';
 import { designStep, type Step, StudySteps } from '../replicate/steps.ts';
-
-/** The steps of one study, made from its events as they come. */
 
 export class FollowedStudy {
   readonly #steps = new StudySteps();

@@ -1,14 +1,13 @@
+/**
+ * What happens to the urns over the life of a study, in order, with everything that people decided: which levels came when,
+ * what was corrected, voided and amended. A replicate runs these steps again with other random numbers (replicate.ts).
+ */
 import type { PartialEvent } from '../../../events/record.ts';
 import { type Design, openTreatments } from '../../core/model/design.ts';
 import type { MethodDesign } from '../../core/model/method-of.ts';
 import { forkOf, type Model } from '../../core/model/model.ts';
 import { countedLevels, type EnrolmentEvent, isEnrolment } from '../../core/model/participants.ts';
 import { fold, modelOf } from '../../core/study/fold.ts';
-
-/**
- * What happens to the urns over the life of a study, in order, with everything that people decided: which levels came when,
- * what was corrected, voided and amended. A replicate runs these steps again with other random numbers (replicate.ts).
- */
 
 /**
  * Numbers alone, so that steps can be sent to another process. Levels are indexes, one per factor in the order of the

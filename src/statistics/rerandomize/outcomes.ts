@@ -1,10 +1,9 @@
+/** Reads the file of outcomes: one row per participant, found by id. */
 import { hash } from 'node:crypto';
 import { quote } from '../../base/text.ts';
 import { counted } from '../../base/wording.ts';
 import { bytesOf, type CsvRow, csvRows, ImportError } from '../../evidence/import/csv-file.ts';
 import type { PastPerson, PastStudy } from './past-study.ts';
-
-/** Reads the file of outcomes: one row per participant, found by id. */
 
 /** The names of the columns. */
 export type Columns =

@@ -1,3 +1,4 @@
+/** What a re-randomization test needs of a study, from its records. The states of the generator are not needed. */
 import type { VoidAnalysis } from '../../../events/corrections.ts';
 import type { PartialEvent } from '../../../events/record.ts';
 import { type Design, hasRatio } from '../../core/model/design.ts';
@@ -5,8 +6,6 @@ import type { Model } from '../../core/model/model.ts';
 import type { Status } from '../../core/model/outcomes.ts';
 import { isEnrolment } from '../../core/model/participants.ts';
 import { designStep, type Step, StudySteps } from '../replicate/steps.ts';
-
-/** What a re-randomization test needs of a study, from its records. The states of the generator are not needed. */
 
 export interface PastPerson {
   /** The number of the person in the steps. */

@@ -1,8 +1,7 @@
+/** What a re-randomization test runs again. A plan can be sent to a thread. */
 import { Setting } from '../replicate/replicate.ts';
 import type { DesignStep, DrawStep, Step } from '../replicate/steps.ts';
 import type { Statistic } from './statistic.ts';
-
-/** What a re-randomization test runs again. A plan can be sent to a thread. */
 
 export interface Plan {
   readonly steps: readonly Step[];

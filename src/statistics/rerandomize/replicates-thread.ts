@@ -1,7 +1,6 @@
+/** A thread of `runReplicates`: it receives one block number after the other, and returns the sums of that block. */
 import { parentPort, workerData } from 'node:worker_threads';
 import { BLOCK, MonteCarlo, type ReplicatesOrder } from './monte-carlo.ts';
-
-/** A thread of `runReplicates`: it receives one block number after the other, and returns the sums of that block. */
 
 if (!parentPort) throw new Error('this file must run as a worker thread');
 const port = parentPort;

@@ -1,9 +1,8 @@
+/** The result of a test, in words. */
 import { counted } from '../../base/wording.ts';
 import type { StudyNumbers } from './past-study.ts';
 import { MAX_REPS, type TestResult } from './run-test.ts';
 import { isOfManyArms, type StatisticName } from './statistic.ts';
-
-/** The result of a test, in words. */
 
 const DIGITS = 10;
 /** With fewer, there is a hint. */

@@ -230,7 +230,7 @@ export interface State {
 }
 
 /** The chances of each arm under a design, for one factor with one level. */
-export interface ExactRule {
+interface ExactRule {
   /** p_k of each arm. */
   chances(state: State): number[];
   /** Where the draw of an arm may lead, all equally likely. */

@@ -1,6 +1,5 @@
-import type { ImbalanceMeasure, MinimizationParameters } from '../../../events/study.ts';
-
 /** What is simulated. A plan can be passed to a thread. */
+import type { ImbalanceMeasure, MinimizationParameters } from '../../../events/study.ts';
 
 /** What a design's allocation sees, and the names for reports. */
 export interface SimulatedDesign {

@@ -1,3 +1,4 @@
+/** The shares of levels for a simulation: YAML, with the factors of the study at the top level, and `opens`. */
 import type { z } from 'zod';
 import { quote } from '../../base/text.ts';
 import { type Finding, findingsOf } from '../../core/configuration/finding.ts';
@@ -12,8 +13,6 @@ import {
   type Value,
 } from '../../core/configuration/yaml.ts';
 import type { Arrivals } from './plan.ts';
-
-/** The shares of levels for a simulation: YAML, with the factors of the study at the top level, and `opens`. */
 
 type Shares = Extract<Arrivals, { kind: 'shares' }>;
 type Factors = readonly { readonly name: string; readonly levels: readonly string[] }[];

@@ -11,7 +11,7 @@ import { type Participants, type Rule, ruleOf } from './rules.ts';
 import { type DesignResult, Summary } from './summary.ts';
 import { type BlockTally, Tally } from './tally.ts';
 
-export interface SimulationOptions {
+interface SimulationOptions {
   /** By default, as many as the machine has. They do not change the result. */
   readonly threads?: number | undefined;
   /** Gets the number of replicates that are done. */

@@ -170,7 +170,7 @@ export function shareFigure(count: number, replicates: number): Figure {
 }
 
 /** How often each whole number was seen. */
-export class Histogram {
+class Histogram {
   readonly #counts = new Map<number, number>();
   #sorted: (readonly [number, number])[] | undefined;
   count = 0;

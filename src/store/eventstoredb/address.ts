@@ -1,6 +1,3 @@
-import { readFileSync } from 'node:fs';
-import { StoreError } from '../event-store.ts';
-
 /**
  * The connection string of an EventStoreDB server or cluster, parsed by this program and not by the client.
  *
@@ -12,6 +9,8 @@ import { StoreError } from '../event-store.ts';
  * an unknown option, and accepts options that would break what the adapter relies on. This one refuses what cannot be
  * honoured, and no message quotes the string.
  */
+import { readFileSync } from 'node:fs';
+import { StoreError } from '../event-store.ts';
 
 export interface Host {
   readonly address: string;

@@ -1,3 +1,4 @@
+/** Calls to the leader, each with a time-out. */
 import type { EventStoreDbAddress } from './address.ts';
 import { Connection, type ConnectionTimes, type Line } from './connection.ts';
 import { CallError, callError } from './errors.ts';
@@ -14,8 +15,6 @@ import {
   readRequest,
   type ServerMessage,
 } from './wire.ts';
-
-/** Calls to the leader, each with a time-out. */
 
 /** How long to wait for a call after gRPC's own deadline, in ms. */
 const MARGIN_MS = 250;

@@ -1,7 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises';
-import type { Host } from './address.ts';
-import { CallError, callError } from './errors.ts';
-
 /**
  * Finds the leader of a cluster.
  *
@@ -9,6 +5,9 @@ import { CallError, callError } from './errors.ts';
  * silent, the others still name it, so a node counts as the leader only if it answers and says so itself. In a split
  * network two nodes may say that they lead. Then the one that more nodes name is taken; in a tie, the one not in doubt.
  */
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Host } from './address.ts';
+import { CallError, callError } from './errors.ts';
 
 /** A node, as described by another node or by itself. */
 export interface Member {
@@ -18,7 +17,7 @@ export interface Member {
 }
 
 /** Asks a node about its cluster. Rejects if it does not answer in time. */
-export type Ask = (host: Host) => Promise<readonly Member[]>;
+type Ask = (host: Host) => Promise<readonly Member[]>;
 
 /** How often to ask until a node leads, and how long to wait in between, in ms. */
 const [ATTEMPTS, INTERVAL_MS] = [10, 100];

@@ -1,14 +1,13 @@
+/**
+ * The thread that appends. It owns the writing connection, so neither a flush to disk nor a wait for another process's
+ * transaction blocks the event loop.
+ */
 import { parentPort, workerData } from 'node:worker_threads';
 import type { RecordBytes } from '../../../events/record.ts';
 import { type StoreFailure, sameRecords } from '../event-store.ts';
 import type { Database } from './library.ts';
 import { isNoRoom, probeRoom, Reserve } from './reserve.ts';
 import { BUSY_TIMEOUT_MS, openDatabase } from './schema.ts';
-
-/**
- * The thread that appends. It owns the writing connection, so neither a flush to disk nor a wait for another process's
- * transaction blocks the event loop.
- */
 
 /** One append. */
 export interface AppendRequest {

@@ -1,6 +1,3 @@
-import { createRequire } from 'node:module';
-import type BetterSqlite3 from 'better-sqlite3';
-
 /**
  * better-sqlite3, in the version that this Node can run.
  *
@@ -8,6 +5,8 @@ import type BetterSqlite3 from 'better-sqlite3';
  * the process aborts when an ordinary garbage collection finds one of its objects, closed or not. Version 13 uses
  * Node-API 10 instead, which Node has since 22.14; it makes Node 20 crash. Both read and write the same files.
  */
+import { createRequire } from 'node:module';
+import type BetterSqlite3 from 'better-sqlite3';
 
 const require = createRequire(import.meta.url);
 

@@ -1,3 +1,10 @@
+/**
+ * Room on the disk for what cannot wait. A file beside the database holds it, and is deleted when the disk is full and an
+ * emergency must be recorded. All processes share the one file, and only whoever holds the database's write lock makes
+ * it or decides that it is there.
+ *
+ * Its bytes are random, because a file system that compresses would keep almost no room for others.
+ */
 import { randomBytes } from 'node:crypto';
 import {
   chownSync,
@@ -11,14 +18,6 @@ import {
   writeSync,
 } from 'node:fs';
 import { dirname } from 'node:path';
-
-/**
- * Room on the disk for what cannot wait. A file beside the database holds it, and is deleted when the disk is full and an
- * emergency must be recorded. All processes share the one file, and only whoever holds the database's write lock makes
- * it or decides that it is there.
- *
- * Its bytes are random, because a file system that compresses would keep almost no room for others.
- */
 
 /** SQLite writes a small record in six pages of 4 KiB, and needs 32 KiB to open the database. */
 const RESERVE_BYTES = 1024 * 1024;

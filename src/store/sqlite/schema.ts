@@ -1,16 +1,15 @@
-import { closeSync, openSync, readSync, statSync } from 'node:fs';
-import type { RecordBytes } from '../../../events/record.ts';
-import { createOnce } from '../../base/files.ts';
-import { StoreError } from '../event-store.ts';
-import { Database } from './library.ts';
-import { isNoRoom, probeRoom, Reserve } from './reserve.ts';
-
 /**
  * The database file: its schema, the marks by which it is recognized, and the checks each time it is opened.
  *
  * It has one append-only table. `record`, `sealed` and `leaf` are the facts. `stream` and `revision` repeat members of
  * the record for the index, and are checked against it at every read. `position` is the order of arrival.
  */
+import { closeSync, openSync, readSync, statSync } from 'node:fs';
+import type { RecordBytes } from '../../../events/record.ts';
+import { createOnce } from '../../base/files.ts';
+import { StoreError } from '../event-store.ts';
+import { Database } from './library.ts';
+import { isNoRoom, probeRoom, Reserve } from './reserve.ts';
 
 /** "urn1" in ASCII. As SQLite's application_id, it distinguishes our file from another program's. */
 const APPLICATION_ID = 0x75726e31;
@@ -71,7 +70,7 @@ export function createDatabase(file: string): void {
 }
 
 /** The parts of a record as they are read: in one buffer, because each buffer costs as much as its whole content. */
-export interface RecordParts {
+interface RecordParts {
   /** Leaf, record and sealed part, concatenated. Null if one is NULL, as may be in a table recreated by hand. */
   readonly bytes: Buffer | null;
   readonly leafLength: number;

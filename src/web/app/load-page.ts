@@ -22,7 +22,7 @@ const PAGES = {
   packs: async () => (await import('../packs/packs.tsx')).Packs,
   audit: async () => (await import('../audit/audit.tsx')).Audit,
 } as const satisfies Readonly<Record<string, () => Promise<ComponentType>>>;
-export type PageName = keyof typeof PAGES;
+type PageName = keyof typeof PAGES;
 
 /** For the router. @throws PageNotLoaded */
 export const lazily = (page: PageName) => async () => {

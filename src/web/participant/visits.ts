@@ -5,7 +5,7 @@ import { formQuery } from '../parts/form-query.ts';
 import type { ParticipantRecord } from '../parts/record.ts';
 import { useScope } from '../session/session.tsx';
 
-export interface Visits {
+interface Visits {
   /** None as long as they are not known. */
   readonly declared: readonly string[];
   readonly isPending: boolean;

@@ -13,7 +13,7 @@ import {
 import { flushSync } from 'react-dom';
 import { ApiProblem, AUTOMATIC, api, listenToRequests, results, type Schemas } from '../api/client.ts';
 
-export type Session = Schemas['Session'];
+type Session = Schemas['Session'];
 export type Scope = Session['scopes'][number];
 
 type Phase =
@@ -23,7 +23,7 @@ type Phase =
   | { readonly is: 'unreachable'; readonly error: Error }
   | { readonly is: 'in'; readonly session: Session };
 
-export interface SessionContext {
+interface SessionContext {
   readonly phase: Phase;
   /** @throws ApiProblem, ConnectionLost */
   signIn(key: string, person: string): Promise<void>;

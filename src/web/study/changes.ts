@@ -4,7 +4,7 @@
  */
 
 /** `change`: something on the page may be out of date. `open` and `lost`: whether changes are being received. */
-export type News = 'change' | 'open' | 'lost';
+type News = 'change' | 'open' | 'lost';
 
 /** What a tab asks when it opens. */
 const IS_IT_OPEN = 'is it open?';

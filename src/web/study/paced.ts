@@ -1,5 +1,5 @@
 /** Work that many events ask for: one run at a time, a pause after it, and one more run for events that came meanwhile. */
-export interface Paced {
+interface Paced {
   ask(): void;
   stop(): void;
 }

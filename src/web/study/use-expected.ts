@@ -32,7 +32,7 @@ export function useMayExpect(): boolean {
   return isReader && !isBlinded && limits.length === 0;
 }
 
-export interface ExpectedCourse {
+interface ExpectedCourse {
   readonly points: readonly DifferencePoint[];
   readonly band: readonly Expected[];
   /** The percentile of the largest difference so far. */

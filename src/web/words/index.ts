@@ -6,7 +6,7 @@ import { en } from './en/index.ts';
 
 /** The languages, each by its own name. */
 export const LANGUAGES = { en: 'English', de: 'Deutsch' } as const;
-export type Language = keyof typeof LANGUAGES;
+type Language = keyof typeof LANGUAGES;
 
 const CHOSEN = 'urn.language';
 

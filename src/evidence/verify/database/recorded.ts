@@ -49,7 +49,7 @@ export function openRecordedSource(path: string): OpenSource {
 }
 
 /** How to read a database file, and how to clean up afterwards. */
-export interface RecordedFile {
+interface RecordedFile {
   readonly file: string;
   /**
    * `as-it-is`: with a connection that cannot write. Others may be writing at the same time. `at-rest`: with a
@@ -109,7 +109,7 @@ function mayWrite(path: string): boolean {
 }
 
 /** A record as it is read here. */
-export type RecordedRow = Omit<RecordRow, 'stream'>;
+type RecordedRow = Omit<RecordRow, 'stream'>;
 
 /** The members of a RecordedRow, in order. */
 type Columns = [

@@ -1,11 +1,10 @@
+/** The thread of verify-database.ts: it runs one verification, reports it and ends. */
 import { setPriority } from 'node:os';
 import { parentPort, workerData } from 'node:worker_threads';
 import type { Report } from '../report/report.ts';
 import { type VerificationOrder, verifyStudy } from '../verifications.ts';
 import { UnknownStudyError } from '../verify.ts';
 import { RecordedLog, sourceOf } from './recorded.ts';
-
-/** The thread of verify-database.ts: it runs one verification, reports it and ends. */
 
 export interface VerificationThreadData {
   readonly file: string;

@@ -1,3 +1,4 @@
+/** Verifies the log of a database that this process serves. A separate thread does it, so requests are still answered. */
 import { Worker } from 'node:worker_threads';
 import { threadFile } from '../../../base/threads.ts';
 import type { StoreFailure } from '../../../store/event-store.ts';
@@ -6,8 +7,6 @@ import type { Verify } from '../verifications.ts';
 import { UnknownStudyError } from '../verify.ts';
 import { readError } from './recorded.ts';
 import type { VerificationReply, VerificationThreadData } from './verification-thread.ts';
-
-/** Verifies the log of a database that this process serves. A separate thread does it, so requests are still answered. */
 
 /**
  * Space for the thread's young objects, in MiB. It is less than `urn verify` takes, because memory and processor belong

@@ -1,3 +1,9 @@
+/**
+ * The API keys at every revision of `access`. Judges whether a key was allowed to do what an event says it did.
+ *
+ * The only order between streams is this: an event names the revision of `access` at which the deciding process accepted
+ * the key. Only clocks can show whether a process could have known of a revocation in time, so that is only a warning.
+ */
 import type { Scope } from '../../../../events/access.ts';
 import type { Actor, Header, LogEvent } from '../../../../events/record.ts';
 import { type Access, type ApiKey, access } from '../../../../projections/access.ts';
@@ -5,13 +11,6 @@ import type { Design } from '../../../core/model/design.ts';
 import { brokenLimit, isPackWithin, type LimitedPack, type Stake } from '../../../core/model/key-limits.ts';
 import type { Mismatch, Warnings } from '../report/report.ts';
 import { mismatch } from './replay.ts';
-
-/**
- * The API keys at every revision of `access`. Judges whether a key was allowed to do what an event says it did.
- *
- * The only order between streams is this: an event names the revision of `access` at which the deciding process accepted
- * the key. Only clocks can show whether a process could have known of a revocation in time, so that is only a warning.
- */
 
 /** How long after its revocation a key may be used, in ms, without a warning. */
 const REVOKED_TOLERANCE_MS = 1000;
@@ -28,7 +27,7 @@ interface Lifetime {
 }
 
 /** What a key was used for. */
-export interface KeyUse {
+interface KeyUse {
   readonly study: string;
   /** The key must have one of them. */
   readonly scopes: readonly Scope[];

@@ -1,3 +1,4 @@
+/** Counts what happened in a study after its allocations, for the report. */
 import type { PartialEventOf, PartialStudyEvent } from '../../../../events/record.ts';
 import type { Method } from '../../../../events/study.ts';
 import { type ActName, actOf, isCorrection } from '../../../core/acts/acts.ts';
@@ -6,8 +7,6 @@ import { methodOf } from '../../../core/model/method-of.ts';
 import type { Model } from '../../../core/model/model.ts';
 import type { Status } from '../../../core/model/outcomes.ts';
 import type { LifeReport, Warnings } from '../report/report.ts';
-
-/** Counts what happened in a study after its allocations, for the report. */
 
 /** Of a participant, to whom it always belongs. */
 type Correction = Extract<PartialEventOf<ActName>, { readonly data: { readonly participantId: string } }>;

@@ -1,3 +1,4 @@
+/** Checks what a registration says, which the service checks when it reads its studies file. */
 import { v5 } from 'uuid';
 import type { PartialEvent } from '../../../../events/record.ts';
 import type {
@@ -17,8 +18,6 @@ import { limitsProblem } from '../../../core/study/amendments.ts';
 import { algorithmOf } from '../../../core/study/decide.ts';
 import type { Mismatch } from '../report/report.ts';
 import { mismatch } from './replay.ts';
-
-/** Checks what a registration says, which the service checks when it reads its studies file. */
 
 /** The name of a study determines its id, and the id its stream. Names listed twice would be ambiguous. */
 export function registrationMismatch(

@@ -1,3 +1,8 @@
+/**
+ * Replays the stream of a study whose draws are withheld, so that they cannot be decided again. Everything else can: the
+ * order of the events, the ids, the levels, the states of the study, the actors. Where treatments are included, they must be
+ * the study's.
+ */
 import type { StudyFact } from '../../../../events/catalogue.ts';
 import type { PartialEvent, PartialEventOf, PartialStudyEvent } from '../../../../events/record.ts';
 import { membersOf } from '../../../core/acts/act.ts';
@@ -19,12 +24,6 @@ import type { Mismatch } from '../report/report.ts';
 import { asMismatches, dataDifferences, mismatch, type Replay } from './replay.ts';
 import { amendCommandOf } from './replay-study.ts';
 import { enrolments, type StudyChecks, undecided } from './study-checks.ts';
-
-/**
- * Replays the stream of a study whose draws are withheld, so that they cannot be decided again. Everything else can: the
- * order of the events, the ids, the levels, the states of the study, the actors. Where treatments are included, they must be
- * the study's.
- */
 
 export class EnrolmentReplay implements Replay<PartialEvent> {
   readonly #checks: StudyChecks;

@@ -1,3 +1,7 @@
+/**
+ * Replays the stream of a study: decides each event again, with the decider that the service uses, from the configuration,
+ * the earlier participants and the generator state after the previous event.
+ */
 import type { StudyFact } from '../../../../events/catalogue.ts';
 import type { EventOf, LogEvent, PartialEventOf } from '../../../../events/record.ts';
 import { actOf, commandIn } from '../../../core/acts/acts.ts';
@@ -19,11 +23,6 @@ import {
   type Replay,
 } from './replay.ts';
 import { enrolments, type StudyChecks, undecided } from './study-checks.ts';
-
-/**
- * Replays the stream of a study: decides each event again, with the decider that the service uses, from the configuration,
- * the earlier participants and the generator state after the previous event.
- */
 
 type StudyEvent = EventOf<StudyFact['type']>;
 type Factors = Design['factors'];

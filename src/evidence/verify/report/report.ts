@@ -163,7 +163,7 @@ export interface Warning {
   readonly text: string;
 }
 
-export type WarningCode =
+type WarningCode =
   | 'clock-stepped-back'
   | 'keys-not-judged'
   | 'revoked-key-used'

@@ -102,7 +102,7 @@ export function recordFor(request: StudyRequest, id: string): string {
 }
 
 /** What a command would do to what the method counts. */
-export type CountsEffect = 'moves' | 'stays' | 'zero';
+type CountsEffect = 'moves' | 'stays' | 'zero';
 
 const URN_EFFECTS: Readonly<Record<CountsEffect, string>> = {
   moves: 'the urns would count differently from then on',

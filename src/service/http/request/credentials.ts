@@ -125,7 +125,7 @@ function keyNotValid(): HttpProblem {
   return new HttpProblem(401, 'API key is not valid: it is unknown, revoked or expired', CHALLENGE);
 }
 
-export interface SessionCookieParts {
+interface SessionCookieParts {
   readonly sessions: Sessions;
   readonly keys: Pick<Keys, 'lookUpId'>;
   readonly logId: string;

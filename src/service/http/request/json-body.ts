@@ -1,3 +1,4 @@
+/** Reads the JSON body of a request. Free text does not belong in a URL, which proxies and browsers keep. */
 import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
 import type { z } from 'zod';
@@ -5,8 +6,6 @@ import { jsonProblem } from '../../../base/json.ts';
 import { checkedBody } from './body-form.ts';
 import { type Query, refuseApiKey } from './parameters.ts';
 import { HttpProblem, onceCutShort, problemList } from './problem.ts';
-
-/** Reads the JSON body of a request. Free text does not belong in a URL, which proxies and browsers keep. */
 
 /** The largest body that is read, in KiB, where a route has no limit of its own. */
 export const JSON_BODY_KIB = 16;

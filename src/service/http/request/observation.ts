@@ -64,7 +64,7 @@ function knownMethod(method: string): string {
   return KNOWN_METHODS.has(method) ? method : 'other';
 }
 
-export interface RefusalParts {
+interface RefusalParts {
   readonly authentication: { readonly lookUp: Keys['lookUp'] };
   readonly sessionCookies: { holderOf(http: Request): Promise<KnownKey | undefined> };
   readonly recorder: Pick<Recorder, 'refused'>;

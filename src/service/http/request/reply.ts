@@ -1,10 +1,9 @@
+/** The envelope of every response: exactly `message`, `results`, `status`. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import helmet from 'helmet';
 import type { z } from 'zod';
-
-/** The envelope of every response: exactly `message`, `results`, `status`. */
 
 export interface Reply {
   readonly status: number;

@@ -1,3 +1,4 @@
+/** The routes by which acts are asked for: what cannot be derived from the acts. */
 import { z } from 'zod';
 import type { FactOf } from '../../../../events/define.ts';
 import type { DispensationCorrected } from '../../../../events/packs.ts';
@@ -7,8 +8,6 @@ import type { ActResults, ActRoute } from '../request/act-route.ts';
 import { recordFor } from '../request/command-reply.ts';
 import { EXAMPLE_RECORD, jsonSchema, NOT_FOUND, RECORDS, ref } from '../request/openapi-operation.ts';
 import { resultJson } from '../request/reply.ts';
-
-/** The routes by which acts are asked for: what cannot be derived from the acts. */
 
 /** The participant's record as it is now. */
 const RECORD: ActResults = {

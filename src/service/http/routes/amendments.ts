@@ -1,3 +1,4 @@
+/** POST /amendments: changes the design of a study from here on. */
 import { z } from 'zod';
 import {
   type DesignChange,
@@ -20,8 +21,6 @@ import { idempotencyKeyOf } from '../request/parameters.ts';
 import { HttpProblem, problemList } from '../request/problem.ts';
 import { resultJson } from '../request/reply.ts';
 import { type BodyRequest, bodyHandler, type Services, type StudyReply } from '../request/study-request.ts';
-
-/** POST /amendments: changes the design of a study from here on. */
 
 const Level = { factor: z.string(), level: z.string() };
 const Max = z.int().min(1).max(1_000_000_000);

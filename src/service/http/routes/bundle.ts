@@ -1,3 +1,4 @@
+/** GET /bundle: the zip archive that `urn bundle` makes, for a remote auditor. */
 import { CONTENTS, type Content } from '../../../../events/record.ts';
 import { fileNameAbout } from '../../../base/files.ts';
 import { whileConnected } from '../request/in-progress.ts';
@@ -6,8 +7,6 @@ import { type Query, refuseProblems, unknownParameters } from '../request/parame
 import { HttpProblem } from '../request/problem.ts';
 import { SUCCESS } from '../request/reply.ts';
 import { type Services, studyHandler } from '../request/study-request.ts';
-
-/** GET /bundle: the zip archive that `urn bundle` makes, for a remote auditor. */
 
 const PARAMETERS = new Set(['api_key', 'study', 'content']);
 

@@ -103,7 +103,7 @@ function latestChange({ runner }: Services, request: StudyRequest): () => number
 }
 
 /** What shows the last change to a study that a key may know of. */
-export interface ChangedStudy {
+interface ChangedStudy {
   readonly revision: number;
   /** Revision of the last event that is not about a single participant. */
   readonly lastStudyWide: number;
@@ -166,7 +166,7 @@ function levelsAround(
 }
 
 /** What a stream is about. */
-export interface Watched {
+interface Watched {
   /** Whether the credential is still accepted and the study can still be read. */
   readonly isAllowed: () => boolean;
   /** Revision of the last change that the client may know of. */
@@ -175,7 +175,7 @@ export interface Watched {
   readonly known: number;
 }
 
-export interface Holder {
+interface Holder {
   readonly keyId: string;
   /** Undefined for a program, which sends the key itself. */
   readonly sessionId: string | undefined;

@@ -1,3 +1,4 @@
+/** GET and POST /code_breaks: who was unblinded, and breaking the code of one participant. */
 import { z } from 'zod';
 import { RevealCategory, UnblindingWay } from '../../../../events/unblinding.ts';
 import { breakCode } from '../../../core/acts/unblinding.ts';
@@ -34,8 +35,6 @@ import {
   studyEvenIfHalted,
   studyHandler,
 } from '../request/study-request.ts';
-
-/** GET and POST /code_breaks: who was unblinded, and breaking the code of one participant. */
 
 const RevealBody = bodyOf('AllocationRevealed');
 

@@ -190,7 +190,7 @@ interface Count extends HeadCount {
   readonly byTreatment: readonly number[];
 }
 
-export interface EnrolmentTally extends Count {
+interface EnrolmentTally extends Count {
   readonly treatments: readonly string[];
   /** Each counts the participants up to that one, in the order of randomization. */
   readonly points: readonly (Count & Pick<Participant, 'sequence' | 'at'>)[];

@@ -1,3 +1,4 @@
+/** GET /explanation: why a participant got this arm. The answer reveals arms and generator states, so it needs `audit`. */
 import { toJson } from '../../../base/json.ts';
 import { ParticipantId } from '../../../core/model/members.ts';
 import { participantEvents, studyState } from '../../../core/study/fold.ts';
@@ -8,8 +9,6 @@ import { refuseProblems, unknownParameters } from '../request/parameters.ts';
 import { HttpProblem } from '../request/problem.ts';
 import { checked, SUCCESS } from '../request/reply.ts';
 import { mayKnowOf, type Services, studyHandler } from '../request/study-request.ts';
-
-/** GET /explanation: why a participant got this arm. The answer reveals arms and generator states, so it needs `audit`. */
 
 const PARAMETERS = new Set(['api_key', 'study', 'id']);
 

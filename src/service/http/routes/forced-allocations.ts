@@ -1,3 +1,4 @@
+/** POST /forced_allocations: enters an allocation that was made outside the service. Nothing is drawn. */
 import { z } from 'zod';
 import { ForcedCause } from '../../../../events/from-outside.ts';
 import { mayOf } from '../../../core/acts/acts.ts';
@@ -15,8 +16,6 @@ import { bodyOperation, ERRORS, EXAMPLE_RECORD, jsonSchema, RECORDS } from '../r
 import { idempotencyKeyOf } from '../request/parameters.ts';
 import { HttpProblem, problemList } from '../request/problem.ts';
 import { type BodyRequest, bodyHandler, type Services, type StudyReply } from '../request/study-request.ts';
-
-/** POST /forced_allocations: enters an allocation that was made outside the service. Nothing is drawn. */
 
 const Body = z.strictObject({
   study: StudyName,

@@ -217,7 +217,7 @@ function optionsOf(request: StudyRequest): ListOptions {
   return { moment, page, scopes, shown, isForExcel: forExcel };
 }
 
-export interface WantedPage {
+interface WantedPage {
   /** Participants randomized at this revision or later. */
   readonly from: number;
   /** How many participants at most, or undefined for all. */

@@ -1,3 +1,4 @@
+/** GET /operations: who was refused, who was shown what, who signed in, and when the service ran. Reading this is not itself recorded. */
 import { z } from 'zod';
 import { Operation, operationOf, studyOf } from '../../operations/operation.ts';
 import { OPERATIONS } from '../../operations/operations-stream.ts';
@@ -6,8 +7,6 @@ import { numberOf, refuseProblems, unknownParameters } from '../request/paramete
 import { HttpProblem } from '../request/problem.ts';
 import { resultJson, SUCCESS } from '../request/reply.ts';
 import { keyHandler, requireScope, type Services, studyFor } from '../request/study-request.ts';
-
-/** GET /operations: who was refused, who was shown what, who signed in, and when the service ran. Reading this is not itself recorded. */
 
 const PARAMETERS = new Set(['api_key', 'study', 'from']);
 

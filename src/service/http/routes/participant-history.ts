@@ -1,3 +1,4 @@
+/** GET /participant_history: everything that happened to one participant, without the arm. */
 import { z } from 'zod';
 import { PARTICIPANT_ACTS } from '../../../core/acts/acts.ts';
 import {
@@ -20,8 +21,6 @@ import { refuseProblems, unknownParameters } from '../request/parameters.ts';
 import { HttpProblem } from '../request/problem.ts';
 import { resultJson, SUCCESS } from '../request/reply.ts';
 import { mayKnowOf, type Services, studyHandler } from '../request/study-request.ts';
-
-/** GET /participant_history: everything that happened to one participant, without the arm. */
 
 const SCOPES = ['read', 'blinded', 'audit'] as const;
 const PARAMETERS = new Set(['api_key', 'study', 'id', 'urn.min_revision']);

@@ -1,3 +1,7 @@
+/**
+ * POST, GET and DELETE /session: a person signs in with an API key, sees who is signed in, and signs out. From the sign-in
+ * on, the browser holds a cookie in place of the key.
+ */
 import type { Request, Response } from 'express';
 import { z } from 'zod';
 import { LevelLimit, Scope } from '../../../../events/access.ts';
@@ -18,11 +22,6 @@ import {
 import { HttpProblem } from '../request/problem.ts';
 import { resultJson, SUCCESS, send } from '../request/reply.ts';
 import { actorFor, actorOf, recognize, requireReady, type Services } from '../request/study-request.ts';
-
-/**
- * POST, GET and DELETE /session: a person signs in with an API key, sees who is signed in, and signs out. From the sign-in
- * on, the browser holds a cookie in place of the key.
- */
 
 export interface SessionServices extends Services {
   readonly sessions: Sessions;

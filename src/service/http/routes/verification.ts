@@ -151,7 +151,7 @@ export function getVerificationProgress(services: Services) {
 
 // The report as HTTP shows it
 
-export interface ReportScope {
+interface ReportScope {
   /** The stream of the study. */
   readonly stream: string;
   /** Whether the key is limited to some studies. */
