@@ -13,7 +13,7 @@ import { newIdProblem, problemsOfId } from '../core/model/participant-id.ts';
 import { currentId, currentLevels, type Participants } from '../core/model/participants.ts';
 import { participants } from '../core/study/fold.ts';
 import type { Study } from '../core/study/studies.ts';
-import type { Grounds } from '../service/code-break/code-breaks.ts';
+import type { CodeBreakReason } from '../service/code-break/code-breaks.ts';
 import type { OpenLog } from '../service/open/open-log.ts';
 import { APPROVAL_EXAMPLE } from './approvals.ts';
 import { type LogOptions, option, UsageError, unknownPack, unknownParticipant } from './options.ts';
@@ -68,7 +68,7 @@ export function withReason(command: Command): Command {
 const LEAST_REASON = 3;
 
 /** @throws UsageError */
-export function reasonOf({ reason, requestedBy }: ReasonOptions): Grounds {
+export function reasonOf({ reason, requestedBy }: ReasonOptions): CodeBreakReason {
   const problem = freeTextProblem(reason, LEAST_REASON);
   if (problem !== undefined) throw new UsageError(`--reason ${problem}`);
   const unfit = requestedBy === undefined ? undefined : freeTextProblem(requestedBy, 1);

@@ -30,7 +30,7 @@ import {
   configurationDifferences,
   describeDifference,
   POLICY_NAMES,
-  type RegisteredStudy,
+  type RegisteredConfiguration,
   requestedDesign,
   resultingLimits,
   type StudyInFile,
@@ -86,7 +86,7 @@ export function plannedAmendment(
  */
 export function changesTo(
   file: StudyInFile,
-  registered: RegisteredStudy,
+  registered: RegisteredConfiguration,
   design: Design,
   renamings: readonly LevelRenamed[],
 ): DesignChange[] {

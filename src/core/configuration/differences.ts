@@ -24,7 +24,7 @@ import {
 import { slotsOf } from '../study/force.ts';
 import { POLICY_KEYS } from './settings.ts';
 
-export type RegisteredStudy = {
+export type RegisteredConfiguration = {
   readonly configuration: StudyConfiguration;
   readonly parameters?: MethodParameters;
   /** Decimal digits, as in the log. */
@@ -57,7 +57,7 @@ export type ConfigurationDifference = {
 
 /** @param designs all that the study has had, in order */
 export function compare(
-  registered: RegisteredStudy,
+  registered: RegisteredConfiguration,
   designs: readonly Design[],
   file: StudyInFile,
 ): Comparison {
@@ -78,7 +78,7 @@ export const POLICY_NAMES = Object.keys(POLICY_KEYS) as readonly PolicyName[];
  * @param design the one with which to compare: the one in force, or an earlier one
  */
 export function configurationDifferences(
-  registered: RegisteredStudy,
+  registered: RegisteredConfiguration,
   design: Design,
   file: StudyInFile,
 ): ConfigurationDifference[] {
@@ -118,7 +118,7 @@ export function configurationDifferences(
 }
 
 /** What the file asks for, as a design. */
-export function requestedDesign({ configuration }: RegisteredStudy, file: StudyInFile): Design {
+export function requestedDesign({ configuration }: RegisteredConfiguration, file: StudyInFile): Design {
   const requested = registeredDesign(file.configuration);
   // The default was fixed at the registration: a different blinding does not change it.
   const levelCounts = file.levelCounts ?? defaultLevelCounts(configuration.blinding);
@@ -147,7 +147,7 @@ function methodDifferences(was: Design['method'], requested: Design['method']): 
 
 /** Named without their values: differences are printed by the service. */
 function parameterDifferences(
-  registered: RegisteredStudy,
+  registered: RegisteredConfiguration,
   { factors }: Design,
   { parameters: requested = {} }: StudyInFile,
 ): ConfigurationDifference[] {
@@ -299,7 +299,10 @@ function visitsText(visits: readonly string[]): string | undefined {
   return visits.length > 0 ? quotedList(visits) : undefined;
 }
 
-function seedDifferences(registered: RegisteredStudy, inFile: bigint | undefined): ConfigurationDifference[] {
+function seedDifferences(
+  registered: RegisteredConfiguration,
+  inFile: bigint | undefined,
+): ConfigurationDifference[] {
   if (inFile === undefined) {
     return registered.seedSource === 'drawn'
       ? []

@@ -9,7 +9,7 @@ import { isTooLong, lookAlikeProblem, MAX_NAME_CHARACTERS, quote } from '../../b
 import { nearestTo } from '../../base/wording.ts';
 import { ratioProblem } from '../model/design.ts';
 import { linearPatternProblem } from '../model/participant-id.ts';
-import type { RegisteredStudy } from './differences.ts';
+import type { RegisteredConfiguration } from './differences.ts';
 import { type Finding, findingsOf, hinted, type Note, type Problem, StudiesFileError } from './finding.ts';
 import { URN } from './settings.ts';
 import { type ConfiguredStudy, type ReadStudy, readStudy, STUDY_KEYS } from './study.ts';
@@ -195,7 +195,7 @@ export interface Judgement {
 export function judgeNewStudies(
   configured: readonly ConfiguredStudy[],
   isNew: (name: string) => boolean,
-  registered: readonly RegisteredStudy[],
+  registered: readonly RegisteredConfiguration[],
 ): Judgement {
   const added = configured.filter(({ configuration }) => isNew(configuration.name));
   const { refusals, warnings } = sharedSeeds(added, configured, registered);
@@ -210,7 +210,7 @@ export function judgeNewStudies(
 export function refuseNewStudies(
   configured: readonly ConfiguredStudy[],
   isNew: (name: string) => boolean,
-  registered: readonly RegisteredStudy[],
+  registered: readonly RegisteredConfiguration[],
 ): readonly Finding[] {
   const { refusals, warnings } = judgeNewStudies(configured, isNew, registered);
   if (refusals.length > 0) throw new StudiesFileError(refusals);
@@ -224,7 +224,7 @@ export function refuseNewStudies(
 function sharedSeeds(
   added: readonly ConfiguredStudy[],
   configured: readonly ConfiguredStudy[],
-  registered: readonly RegisteredStudy[],
+  registered: readonly RegisteredConfiguration[],
 ): Judgement {
   const known = [
     ...configured.flatMap(({ configuration, seed }) => (seed === undefined ? [] : { configuration, seed })),

@@ -26,7 +26,7 @@ import { NOTHING_PENDING, type Pending, type PendingReveal, type PendingReveals 
 const RETRY_MS = 2000;
 
 /** Why a code is broken. */
-export interface Grounds {
+export interface CodeBreakReason {
   readonly reason: string;
   readonly requestedBy?: string | undefined;
 }
@@ -37,7 +37,7 @@ interface RevealRequest {
   /** Of the pack. */
   readonly code?: string | undefined;
   readonly category: RevealCategory;
-  readonly grounds: Grounds;
+  readonly grounds: CodeBreakReason;
   /** The limits of the key. */
   readonly where?: readonly LevelLimit[] | undefined;
   readonly idempotencyKey?: string | undefined;

@@ -239,14 +239,14 @@ interface ExactRule {
 
 export function ruleOf(ratio: readonly number[], rule: ComparatorRule): ExactRule {
   if (rule.kind === 'block') return blocks(ratio, rule.sizes);
-  return { chances: ({ counts }) => chancesOfRules(rule, ratio, counts), after: oneMore };
+  return { chances: ({ counts }) => chancesUnder(rule, ratio, counts), after: oneMore };
 }
 
 function oneMore({ counts }: State, arm: number): State[] {
   return [{ counts: counts.map((count, k) => (k === arm ? count + 1 : count)), block: 0, filled: 0 }];
 }
 
-function chancesOfRules(
+function chancesUnder(
   rule: Exclude<ComparatorRule, { kind: 'block' }>,
   ratio: readonly number[],
   counts: readonly number[],

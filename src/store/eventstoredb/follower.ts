@@ -261,7 +261,7 @@ export class Follower implements Subscription {
     if (!this.#isClosed) this.#subscriber.onCaughtUp();
   }
 
-  /** Also ends when the subscription is closed, or the live one has failed. */
+  /** Also ends when the subscription is closed. */
   #pause(ms: number): Promise<void> {
     return delay(ms, undefined, { ref: false, signal: this.#closed.signal }).catch(() => undefined);
   }

@@ -3,6 +3,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Button } from 'react-aria-components/Button';
 import { useTranslation } from 'react-i18next';
 import { randomizedAt } from '../parts/record.ts';
+import { saveFile } from '../parts/save-file.ts';
 import { ExactTime } from '../parts/when.tsx';
 import styles from './page.module.css';
 import { Arm, Recorded, Term } from './recorded.tsx';
@@ -40,7 +41,12 @@ export function Result({ outcome, onNext }: { outcome: Outcome; onNext: () => vo
           <Button className="button" onPress={() => window.print()}>
             {t('randomize.print')}
           </Button>
-          <Button className="button" onPress={() => saveReceipt(receipt, receiptName(study, revision))}>
+          <Button
+            className="button"
+            onPress={() =>
+              saveFile(new Blob([receipt], { type: 'text/plain' }), receiptName(study, revision))
+            }
+          >
             {t('randomize.save')}
           </Button>
           <Button className="button go" onPress={onNext}>
@@ -66,15 +72,6 @@ export function Result({ outcome, onNext }: { outcome: Outcome; onNext: () => vo
 /** It names the study and no participant: it stays in a folder of downloads. */
 function receiptName(study: string, revision: number | undefined): string {
   return `receipt-${study.replaceAll(/[^\p{L}\p{N}]+/gu, '-')}-${revision}.txt`;
-}
-
-function saveReceipt(content: Uint8Array<ArrayBuffer>, name: string): void {
-  const url = URL.createObjectURL(new Blob([content], { type: 'text/plain' }));
-  const link = document.createElement('a');
-  link.href = url;
-  link.download = name;
-  link.click();
-  URL.revokeObjectURL(url);
 }
 
 function Receipt({ receipt }: Pick<Outcome, 'receipt'>) {

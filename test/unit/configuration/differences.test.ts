@@ -10,7 +10,7 @@ import {
   compare,
   configurationDifferences,
   describeComparison,
-  type RegisteredStudy,
+  type RegisteredConfiguration,
   type StudyInFile,
 } from '../../../src/core/configuration/differences.ts';
 import {
@@ -29,15 +29,15 @@ const configuration: StudyConfiguration = {
   ...{ idPattern: '[0-9]+', targetEnrollment: 300 },
 };
 type Factor = StudyConfiguration['factors'][number];
-const drawn: RegisteredStudy = { configuration, seed: '4242', seedSource: 'drawn' };
-const configured: RegisteredStudy = { configuration, seed: '4242', seedSource: 'configured' };
+const drawn: RegisteredConfiguration = { configuration, seed: '4242', seedSource: 'drawn' };
+const configured: RegisteredConfiguration = { configuration, seed: '4242', seedSource: 'configured' };
 
 const fileWith = fileOf(configuration);
 const without = (member: 'idPattern' | 'targetEnrollment') => {
   const { [member]: _, ...others } = configuration;
   return others as StudyConfiguration;
 };
-const differences = (registered: RegisteredStudy, file: StudyInFile) =>
+const differences = (registered: RegisteredConfiguration, file: StudyInFile) =>
   configurationDifferences(registered, registeredDesign(registered.configuration), file);
 const whenFileHas = (change: Partial<StudyConfiguration>) => differences(drawn, fileWith(change));
 

@@ -113,8 +113,8 @@ export class KeyHistory {
     return true;
   }
 
-  /** @param standing required at the revision of `access` that the actor names */
-  #judgeActor({ keyId, user, accessRevision }: KeyActor, standing: 'issued' | 'valid'): Mismatch | undefined {
+  /** @param validity required at the revision of `access` that the actor names */
+  #judgeActor({ keyId, user, accessRevision }: KeyActor, validity: 'issued' | 'valid'): Mismatch | undefined {
     if (accessRevision >= this.records)
       return mismatch(
         'actor.accessRevision',
@@ -139,7 +139,7 @@ export class KeyHistory {
         accessRevision,
         'the key was issued later',
       );
-    if (standing === 'valid' && revokedRevision !== undefined && revokedRevision <= accessRevision)
+    if (validity === 'valid' && revokedRevision !== undefined && revokedRevision <= accessRevision)
       return mismatch(
         'actor.accessRevision',
         `below ${revokedRevision}`,

@@ -14,7 +14,7 @@ import type { Scope } from '../../../../events/access.ts';
 import type { RefusalReason } from '../../../../events/operations.ts';
 import type { StudyConfiguration } from '../../../../events/study.ts';
 import type { ApiKey } from '../../../../projections/access.ts';
-import type { Readable as ReadableMomentIn, Runner } from '../../../../projections/runner.ts';
+import type { Readable as ReadModel, Runner } from '../../../../projections/runner.ts';
 import type { AcceptedKey } from '../../../core/access/keys.ts';
 import type { Ledger } from '../../../core/log/ledger.ts';
 import type { Design } from '../../../core/model/design.ts';
@@ -450,7 +450,7 @@ export function momentOf({ query, accepted, study }: StudyRequest, problems: str
 }
 
 /** The study at that moment. @throws DomainError as `History.foldUntil` does */
-export function studyAt<P extends Readonly<Record<string, ReadableMomentIn<unknown>>>>(
+export function studyAt<P extends Readonly<Record<string, ReadModel<unknown>>>>(
   { history }: Services,
   { study }: StudyRequest,
   moment: Moment,

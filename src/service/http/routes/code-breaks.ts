@@ -202,10 +202,10 @@ export function listCodeBreaks(services: Services) {
       return participant && mayKnowOf(request, participant) ? [{ ...one, id: currentId(participant) }] : [];
     });
     const { scopes } = request.accepted.key;
-    const withGrounds = scopes.includes('read') || scopes.includes('audit');
+    const withReason = scopes.includes('read') || scopes.includes('audit');
     const results = resultJson(
       CodeBreaksResult,
-      shown.map((one) => rendered(one, withGrounds)),
+      shown.map((one) => rendered(one, withReason)),
     );
     return { status: 200, message: SUCCESS, results, revision: study.revision };
   });
@@ -213,7 +213,7 @@ export function listCodeBreaks(services: Services) {
 
 function rendered(
   one: CodeBreak & { readonly id: string | undefined },
-  withGrounds: boolean,
+  withReason: boolean,
 ): z.infer<typeof CodeBreaksResult>[number] {
   const { revision, at, id, code, how, knownAt, isLate, user, keyId, onBehalfOf, reason, requestedBy } = one;
   return {
@@ -232,6 +232,6 @@ function rendered(
     user,
     ...(keyId !== undefined && { key_id: keyId }),
     ...(onBehalfOf !== undefined && { on_behalf_of: onBehalfOf }),
-    ...(withGrounds && { reason, ...(requestedBy !== undefined && { requested_by: requestedBy }) }),
+    ...(withReason && { reason, ...(requestedBy !== undefined && { requested_by: requestedBy }) }),
   };
 }
