@@ -1,7 +1,8 @@
 /**
  * The acts about packs: another one in place of a pack, one at a visit, a wrong record of that, and packs that must not be
- * given out. First the rules that they share: who may get another pack, which one, and at which visits. No refusal may tell
- * who shares an arm, by what it says or by how long it takes. The events are in events/packs.ts, the stock in model/packs.ts.
+ * given out. The events are in events/packs.ts, the stock in model/packs.ts.
+ *
+ * No refusal may tell who shares an arm, by what it says or by how long it takes.
  */
 import { z } from 'zod';
 import {
@@ -39,105 +40,12 @@ import {
   studyAct,
 } from './act.ts';
 
-type PackContext = ParticipantContext<unknown>;
-
-/** Who was voided as somebody who was never there, or twice, or entered wrongly, gets no packs. */
-function voidedProblem({ by, participant }: PackContext): StudyOutcome | undefined {
-  const cause = participant.corrected?.voided?.cause;
-  if (getsPacks(cause)) return undefined;
-  return stale(
-    `the participant is voided${by.mayRead ? ` (${cause})` : ''} and gets no packs`,
-    'participantId',
-  );
-}
-
-/**
- * Without somebody who sees which treatment packs hold, a participant gets so many further packs and no more: each refusal for
- * want of packs tells something about who shares an arm.
- */
-function furtherPacksProblem({ by, participant }: PackContext, most: number): StudyOutcome | undefined {
-  const further = furtherPacks(participant);
-  if (by.isSupply || further <= most) return undefined;
-  const had = counted(further, 'further pack');
-  return impossible(
-    'participantId',
-    `this participant had ${had} (hint: ask for a key with the scope supply)`,
-  );
-}
-
 /**
  * How many packs every arm needs, closed ones too, before somebody who may not know what packs hold can give one out. With one,
  * a site that takes packs until it is refused would find out who shares an arm. It must not depend on who is in the study:
  * voiding somebody and trying again would tell their arm.
  */
 export const PACK_MARGIN = 3;
-
-/**
- * The choice of the pack that a participant gets: the same for a visit and in place of a pack.
- * @param member the code of the pack, in the record
- * @param inReplay the margin that the records of every version show
- */
-function choosingPack<M extends string>(
-  member: M,
-  inReplay = PACK_MARGIN,
-): Choice<PackContext, Readonly<Record<M, string>>> {
-  return {
-    members: [member],
-    lacks: ({ askedAt, by, model, participant }) => {
-      const { stoppedTreatments, treatments } = model.design;
-      const levels = currentLevels(participant);
-      if (by.isSupply)
-        return isArmStopped({ model, participant }) || lacksPacks(model, levels, [participant.treatment]);
-      const arms = treatments.filter((arm) => !stoppedTreatments.includes(arm));
-      return lacksPacks(model, levels, arms, askedAt === undefined ? inReplay : PACK_MARGIN);
-    },
-    // It is chosen last, and even for an arm that gets none, so that no refusal takes longer for one participant than for another.
-    choose: ({ askedAt, model, participant }) => {
-      const { participantId, treatment } = participant;
-      const code = packFor(
-        model,
-        currentLevels(participant),
-        treatment,
-        participantId,
-        askedAt === undefined,
-      );
-      if (code === undefined || isArmStopped({ model, participant })) return undefined;
-      return { [member]: code } as Record<M, string>;
-    },
-    none: () => ({ type: 'no-code' }),
-    problem: ({ model, participant }, chosen) => {
-      if (model.lists === 0 || isArmStopped({ model, participant })) return { type: 'no-code' };
-      return model.given.get(chosen[member]) === undefined
-        ? undefined
-        : impossible(member, 'this pack was given out before');
-    },
-  };
-}
-
-/** Nobody on the arm gets packs any more. Unknown where the arm is withheld. */
-function isArmStopped({ model, participant }: Pick<PackContext, 'model' | 'participant'>): boolean {
-  return model.design.stoppedTreatments.includes(participant.treatment);
-}
-
-/** Visits that the study does not have are for whoever supplies packs. No visit tells an arm. */
-function undeclaredVisitProblem(
-  { by, model: { design } }: ParticipantContext<unknown>,
-  field: string,
-  visit: string,
-): StudyOutcome | undefined {
-  if (declaredVisit(design, visit) !== undefined) return undefined;
-  if (by.isSupply)
-    return revealsArm(visit, design.treatments)
-      ? unfit([{ field, why: 'is, or contains, the name of an arm' }])
-      : undefined;
-  const { visits } = design;
-  const known = visits.length > 0 ? `one of ${visits.join(', ')}` : 'the study has no visits';
-  return unfit([{ field, why: `${known} (others need a key with the scope supply)` }]);
-}
-
-function inDeclaredSpelling(visit: string, design: Pick<Design, 'visits'>): string {
-  return declaredVisit(design, visit) ?? visit;
-}
 
 const REPLACE_PACK_MEMBERS = {
   ...aboutParticipant,
@@ -173,6 +81,80 @@ function heldPackProblem({ asked: { code }, by, participant }: ReplacePackContex
   );
 }
 
+type PackContext = ParticipantContext<unknown>;
+
+/** Who was voided as somebody who was never there, or twice, or entered wrongly, gets no packs. */
+function voidedProblem({ by, participant }: PackContext): StudyOutcome | undefined {
+  const cause = participant.corrected?.voided?.cause;
+  if (getsPacks(cause)) return undefined;
+  return stale(
+    `the participant is voided${by.mayRead ? ` (${cause})` : ''} and gets no packs`,
+    'participantId',
+  );
+}
+
+/**
+ * Without somebody who sees which treatment packs hold, a participant gets so many further packs and no more: each refusal for
+ * want of packs tells something about who shares an arm.
+ */
+function furtherPacksProblem({ by, participant }: PackContext, most: number): StudyOutcome | undefined {
+  const further = furtherPacks(participant);
+  if (by.isSupply || further <= most) return undefined;
+  const had = counted(further, 'further pack');
+  return impossible(
+    'participantId',
+    `this participant had ${had} (hint: ask for a key with the scope supply)`,
+  );
+}
+
+/**
+ * The choice of the pack that a participant gets: the same for a visit and in place of a pack.
+ * @param member the code of the pack, in the record
+ * @param inReplay the margin that the records of every version show
+ */
+function choosingPack<M extends string>(
+  member: M,
+  inReplay = PACK_MARGIN,
+): Choice<PackContext, Readonly<Record<M, string>>> {
+  return {
+    members: [member],
+    lacks: ({ askedAt, by, model, participant }) => {
+      const { stoppedTreatments, treatments } = model.design;
+      const levels = currentLevels(participant);
+      if (by.isSupply)
+        return isArmStopped({ model, participant }) || lacksPacks(model, levels, [participant.treatment]);
+      const arms = treatments.filter((arm) => !stoppedTreatments.includes(arm));
+      return lacksPacks(model, levels, arms, askedAt === undefined ? inReplay : PACK_MARGIN);
+    },
+    // It is chosen last, and even for an arm that gets none, so that no refusal takes longer for one participant than for
+    // another.
+    choose: ({ askedAt, model, participant }) => {
+      const { participantId, treatment } = participant;
+      const code = packFor(
+        model,
+        currentLevels(participant),
+        treatment,
+        participantId,
+        askedAt === undefined,
+      );
+      if (code === undefined || isArmStopped({ model, participant })) return undefined;
+      return { [member]: code } as Record<M, string>;
+    },
+    none: () => ({ type: 'no-code' }),
+    problem: ({ model, participant }, chosen) => {
+      if (model.lists === 0 || isArmStopped({ model, participant })) return { type: 'no-code' };
+      return model.given.get(chosen[member]) === undefined
+        ? undefined
+        : impossible(member, 'this pack was given out before');
+    },
+  };
+}
+
+/** Nobody on the arm gets packs any more. Unknown where the arm is withheld. */
+function isArmStopped({ model, participant }: Pick<PackContext, 'model' | 'participant'>): boolean {
+  return model.design.stoppedTreatments.includes(participant.treatment);
+}
+
 const DISPENSE_PACK_MEMBERS = {
   ...aboutParticipant,
   visit: Visit.meta({ description: 'The visit. Others than those of the study need the scope `supply`' }),
@@ -200,6 +182,10 @@ export const dispensePack = participantAct({
   }),
 });
 
+function inDeclaredSpelling(visit: string, design: Pick<Design, 'visits'>): string {
+  return declaredVisit(design, visit) ?? visit;
+}
+
 function dispensedAlreadyProblem({
   asked: { visit },
   by,
@@ -209,6 +195,22 @@ function dispensedAlreadyProblem({
   if (!present) return undefined;
   const shown = by.mayRead ? { pack: { visit: present.visit, code: present.code } } : {};
   return { type: 'dispensed-already', participantId: currentId(participant), visit: present.visit, ...shown };
+}
+
+/** Visits that the study does not have are for whoever supplies packs. No visit tells an arm. */
+function undeclaredVisitProblem(
+  { by, model: { design } }: PackContext,
+  field: string,
+  visit: string,
+): StudyOutcome | undefined {
+  if (declaredVisit(design, visit) !== undefined) return undefined;
+  if (by.isSupply)
+    return revealsArm(visit, design.treatments)
+      ? unfit([{ field, why: 'is, or contains, the name of an arm' }])
+      : undefined;
+  const { visits } = design;
+  const known = visits.length > 0 ? `one of ${visits.join(', ')}` : 'the study has no visits';
+  return unfit([{ field, why: `${known} (others need a key with the scope supply)` }]);
 }
 
 const CORRECT_DISPENSATION_MEMBERS = {

@@ -351,12 +351,6 @@ export function mapping<S extends Shape>(name: string, shape: S, words?: KeyWord
   );
 }
 
-/** The same for a known shape. */
-export const readMembers = <S extends Shape>(given: Mapping, shape: S, refuse: RefuseAt) =>
-  Object.fromEntries(
-    readEach(given, Object.keys(shape), (key) => shape[key] ?? z.never(), refuse),
-  ) as Members<S>;
-
 /** Reads the values of these keys. What is refused is left out. */
 export function readEach<T>(
   given: Mapping,
@@ -373,3 +367,9 @@ export function readEach<T>(
   }
   return read;
 }
+
+/** Reads the values of the keys in `shape`. What is refused is left out, and so is every other key. */
+export const readMembers = <S extends Shape>(given: Mapping, shape: S, refuse: RefuseAt) =>
+  Object.fromEntries(
+    readEach(given, Object.keys(shape), (key) => shape[key] ?? z.never(), refuse),
+  ) as Members<S>;

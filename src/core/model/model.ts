@@ -112,15 +112,6 @@ interface StudyRecovery {
   readonly signed: number | undefined;
 }
 
-/** A recovery in words, for people. */
-export function describeRecovery({ recovery, at, kept, signed }: StudyRecovery): string {
-  const lost =
-    signed !== undefined && signed > kept
-      ? `at least ${counted(signed - kept, 'record')} after the first ${kept} ${plural(signed - kept, 'was', 'were')} lost`
-      : 'no record of this study is known to be lost';
-  return `recovery ${recovery} of the log, ${at}: ${lost}; the generator began anew`;
-}
-
 /** A time between two instants in which a treatment took nobody. */
 export interface Closing {
   readonly treatment: string;
@@ -185,6 +176,15 @@ interface SealedImport {
 interface ListState {
   readonly events: ParticipantEvents;
   balance: Balance;
+}
+
+/** A recovery in words, for people. */
+export function describeRecovery({ recovery, at, kept, signed }: StudyRecovery): string {
+  const lost =
+    signed !== undefined && signed > kept
+      ? `at least ${counted(signed - kept, 'record')} after the first ${kept} ${plural(signed - kept, 'was', 'were')} lost`
+      : 'no record of this study is known to be lost';
+  return `recovery ${recovery} of the log, ${at}: ${lost}; the generator began anew`;
 }
 
 /**
