@@ -25,9 +25,9 @@ import {
   withParticipant,
 } from './act-options.ts';
 import { withFileProblems } from './lists-from-file.ts';
-import { drawsFromCounts, studyText, withStudies } from './named-studies.ts';
+import { drawsFromCounts, namedStudy, studyText, withStudies } from './named-studies.ts';
 import { eventAt } from './open-log.ts';
-import { cliActor, logCommand, namedStudy, UsageError } from './options.ts';
+import { cliActor, logCommand, UsageError } from './options.ts';
 import { note, result, table } from './output.ts';
 import { mayChange } from './precautions.ts';
 
@@ -68,7 +68,11 @@ async function runAct(name: ActName, row: ActRow, options: ActOptions): Promise<
   );
 }
 
-/** What is asked for, in the form of the act's route. Undefined if there is nothing to do. @throws UsageError naming every problem */
+/**
+ * What is asked for, in the form of the act's route.
+ * @returns undefined if there is nothing to do, which it says
+ * @throws UsageError naming every problem
+ */
 function askedBy({ name, row, options, log, study }: RequestedAct): ActValues | undefined {
   const { members, unread = {}, nothing } = row.read?.({ ...options }, log, study) ?? {};
   const given: Members = { ...options, participantId: options.id, ...members };

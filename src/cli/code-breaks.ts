@@ -25,7 +25,7 @@ import {
   withParticipant,
   withReason,
 } from './act-options.ts';
-import { withNamedLog } from './named-studies.ts';
+import { namedStudy, withNamedLog } from './named-studies.ts';
 import { recordDisclosure } from './open-log.ts';
 import {
   cliActor,
@@ -33,7 +33,6 @@ import {
   type LogOptions,
   logCommand,
   logSettings,
-  namedStudy,
   option,
   UsageError,
   unknownParticipant,

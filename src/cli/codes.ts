@@ -20,9 +20,9 @@ import { actCommands } from './act-commands.ts';
 import { caseOption, refusalOf } from './act-options.ts';
 import { refuseUnfit, writeNew } from './files.ts';
 import { withFileProblems, writeLists } from './lists-from-file.ts';
-import { registeredState, studyText, withStudies } from './named-studies.ts';
+import { namedStudy, registeredState, studyText, withStudies } from './named-studies.ts';
 import { recordDisclosure } from './open-log.ts';
-import { jsonOption, type LogOptions, logCommand, namedStudy, option, UsageError } from './options.ts';
+import { jsonOption, type LogOptions, logCommand, option, UsageError } from './options.ts';
 import { note, result, table } from './output.ts';
 import { mayChange } from './precautions.ts';
 

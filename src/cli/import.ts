@@ -18,8 +18,8 @@ import { openSource } from '../evidence/import/source-file.ts';
 import type { OpenLog } from '../service/open/open-log.ts';
 import { APPROVAL_FORM, approvedByOption, decisionOf, PLACEHOLDER_APPROVAL } from './approvals.ts';
 import { withFileProblems } from './lists-from-file.ts';
-import { registeredState, withStudies } from './named-studies.ts';
-import { cliActor, type LogOptions, logCommand, namedStudy, option, UsageError } from './options.ts';
+import { namedStudy, registeredState, withStudies } from './named-studies.ts';
+import { cliActor, type LogOptions, logCommand, option, UsageError } from './options.ts';
 import { note, progressOf, result } from './output.ts';
 import { isConfirmed } from './precautions.ts';
 

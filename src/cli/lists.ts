@@ -24,8 +24,8 @@ import {
   PLACEHOLDER_APPROVAL,
 } from './approvals.ts';
 import { withFileProblems, writeLists } from './lists-from-file.ts';
-import { registeredState, studyText, withStudies } from './named-studies.ts';
-import { cliActor, jsonOption, type LogOptions, logCommand, namedStudy, UsageError } from './options.ts';
+import { namedStudy, registeredState, studyText, withStudies } from './named-studies.ts';
+import { cliActor, jsonOption, type LogOptions, logCommand, UsageError } from './options.ts';
 import { note, result, table } from './output.ts';
 import { mayChange } from './precautions.ts';
 

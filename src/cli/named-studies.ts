@@ -1,6 +1,6 @@
 /**
- * What the commands about studies share: opens the log with everything folded, suspends what `urn serve` would, and sums up a
- * study in a few words.
+ * What the commands about studies share: opens the log with everything folded, suspends what `urn serve` would, finds a study by
+ * its name, and sums it up in a few words.
  */
 
 import { counted } from '../base/wording.ts';
@@ -10,11 +10,11 @@ import { methodOf } from '../core/model/method-of.ts';
 import type { Model } from '../core/model/model.ts';
 import { type HeadCount, headCount } from '../core/model/participants.ts';
 import { participants, studyState } from '../core/study/fold.ts';
-import type { Recruitment, Study } from '../core/study/studies.ts';
+import type { Recruitment, Studies, Study } from '../core/study/studies.ts';
 import type { LogHooks, OpenLog } from '../service/open/open-log.ts';
 import { placeOf } from '../service/open/store-location.ts';
 import { recordPendingReveals, withLog } from './open-log.ts';
-import { type LogOptions, logSettings, option, UsageError } from './options.ts';
+import { type LogOptions, logSettings, option, UsageError, unknownStudy } from './options.ts';
 import { note, progress } from './output.ts';
 import { DEFAULT_STUDIES_FILE, readStudiesFile } from './studies-file.ts';
 
@@ -66,6 +66,13 @@ export async function suspendAsServed(log: OpenLog, studiesFile: string | undefi
     if (studiesFile !== undefined || !(error instanceof UsageError)) throw error;
     note(`warning: cannot tell whether a study is suspended: ${error.message}`);
   }
+}
+
+/** @throws UsageError if there is no such study */
+export function namedStudy(studies: Studies, name: string): Study {
+  const study = studies.find(name);
+  if (!study) throw unknownStudy(name);
+  return study;
 }
 
 /** Everything that decisions depend on, with what is sealed. */

@@ -1,12 +1,11 @@
 /**
- * Options shared by the commands: how one is made, those that say where the log is, and the errors that several commands give.
- * Options made by `option` have an environment variable, URN_<NAME>; the option wins.
+ * What the commands share: how an option is made, those that say where the log is, who gives the command, and the errors of
+ * several commands. Options made by `option` have an environment variable, URN_<NAME>; the option wins.
  */
 import { userInfo } from 'node:os';
 import { Command, Option } from 'commander';
 import type { Actor } from '../../events/record.ts';
 import { quote } from '../base/text.ts';
-import type { Studies, Study } from '../core/study/studies.ts';
 import type { LogSettings } from '../service/open/open-log.ts';
 
 /** Wrong usage or configuration: exit code 2. The message says what to do. */
@@ -108,13 +107,6 @@ export function wholeNumber(name: string, text: string, least: number, most: num
   const value = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
   if (value >= least && value <= most) return value;
   throw new UsageError(`${name} ${quote(text)} is not a whole number from ${least} to ${most}`);
-}
-
-/** @throws UsageError if there is no such study */
-export function namedStudy(studies: Studies, name: string): Study {
-  const study = studies.find(name);
-  if (!study) throw unknownStudy(name);
-  return study;
 }
 
 export function unknownStudy(name: string): UsageError {

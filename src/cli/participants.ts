@@ -37,14 +37,13 @@ import {
   refusalOf,
   withParticipant,
 } from './act-options.ts';
-import { drawsFromCounts, studyText, withStudies } from './named-studies.ts';
+import { drawsFromCounts, namedStudy, studyText, withStudies } from './named-studies.ts';
 import { eventAt } from './open-log.ts';
 import {
   cliActor,
   jsonOption,
   type LogOptions,
   logCommand,
-  namedStudy,
   option,
   UsageError,
   unknownParticipant,

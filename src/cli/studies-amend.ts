@@ -49,14 +49,13 @@ import {
   PLACEHOLDER_APPROVAL,
   protocolOption,
 } from './approvals.ts';
-import { studyText, withStudies } from './named-studies.ts';
+import { namedStudy, studyText, withStudies } from './named-studies.ts';
 import { recordDisclosure } from './open-log.ts';
 import {
   cliActor,
   jsonOption,
   type LogOptions,
   logCommand,
-  namedStudy,
   option,
   UsageError,
   unknownStudy,

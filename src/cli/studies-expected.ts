@@ -11,17 +11,9 @@ import {
 } from '../statistics/expected/band.ts';
 import { type FollowedStudy, followedStudy } from '../statistics/expected/followed.ts';
 import { defaultSeed, replicateProblem } from '../statistics/replicate/replicate.ts';
-import { withStudies } from './named-studies.ts';
+import { namedStudy, withStudies } from './named-studies.ts';
 import { recordDisclosure } from './open-log.ts';
-import {
-  jsonOption,
-  type LogOptions,
-  logCommand,
-  namedStudy,
-  option,
-  UsageError,
-  wholeNumber,
-} from './options.ts';
+import { jsonOption, type LogOptions, logCommand, option, UsageError, wholeNumber } from './options.ts';
 import { progress, progressOf, result, table } from './output.ts';
 
 interface ExpectedOptions extends LogOptions {

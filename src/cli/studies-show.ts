@@ -58,6 +58,7 @@ import { blindingText, limitRows, methodRow, policiesText } from './design-text.
 import { strataOf } from './lists.ts';
 import {
   enrolledText,
+  namedStudy,
   registeredState,
   studiesOption,
   summary,
@@ -66,15 +67,7 @@ import {
   withStudies,
 } from './named-studies.ts';
 import { recordDisclosure } from './open-log.ts';
-import {
-  jsonOption,
-  type LogOptions,
-  logCommand,
-  namedStudy,
-  option,
-  UsageError,
-  unknownStudy,
-} from './options.ts';
+import { jsonOption, type LogOptions, logCommand, option, UsageError, unknownStudy } from './options.ts';
 import { note, result, table } from './output.ts';
 
 interface ShowOptions extends LogOptions {
