@@ -1,8 +1,6 @@
-/**
- * The errors that people are told of. They carry codes of the domain: HTTP numbers are the business of src/service/http
- * alone.
- */
+/** The errors that people are told of, in terms of the domain: HTTP numbers are the business of src/service/http alone. */
 
+/** What was asked for cannot be done, because of the log or its store. */
 export class DomainError extends Error {
   override readonly name = 'DomainError';
   readonly code: DomainErrorCode;

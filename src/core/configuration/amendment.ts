@@ -228,7 +228,10 @@ export type AmendmentDoubt =
       readonly closed: readonly string[];
       readonly added: readonly string[];
     }
-  /** An arm that closes and one that is new may be the same. No amendment renames an arm: every record of its participants would name a different one. */
+  /**
+   * An arm that closes and one that is new may be the same. No amendment renames an arm: every record of its participants
+   * would name a different one.
+   */
   | { readonly about: 'renamed-arm' };
 
 /**

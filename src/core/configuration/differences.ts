@@ -47,7 +47,7 @@ export interface Comparison {
   readonly differences: readonly ConfigurationDifference[];
 }
 
-/** A setting that differs. A side without this setting is absent. Seeds are described, but never shown. */
+/** A setting that differs. A side without this setting is absent. */
 export type ConfigurationDifference = {
   /** Its name in the file: `w`, `treatments`, `factors` (their order), `factors.sex` (its levels), `starting_seed`. */
   readonly what: string;
@@ -111,7 +111,7 @@ export function configurationDifferences(
         String(requested.policies[name]),
       ),
     ),
-    ...differ('visits', visitsText(design.visits), visitsText(requested.visits)),
+    ...differ('visits', quotedVisits(design.visits), quotedVisits(requested.visits)),
     ...(protocol ? differ('protocol', settingText(design.protocol), settingText(protocol)) : []),
     ...seedDifferences(registered, file.seed),
   ];
@@ -295,7 +295,7 @@ function settingText(setting: unknown): string | undefined {
 }
 
 /** Undefined if there are none. The order matters. */
-function visitsText(visits: readonly string[]): string | undefined {
+function quotedVisits(visits: readonly string[]): string | undefined {
   return visits.length > 0 ? quotedList(visits) : undefined;
 }
 
@@ -316,7 +316,7 @@ function seedDifferences(
 
 /**
  * The differences as lines for people. The last line says what to do. If there are no differences, there are no lines.
- * Use `withhold` for the service's output, which must not name treatments. Seeds are never shown.
+ * Use `withhold` for the service's output, which must not name treatments.
  */
 export function describeComparison(
   { result, differences }: Comparison,

@@ -5,7 +5,7 @@
  * The service prints why it refuses a file. So no message names a treatment, and none shows a parameter of the method: a
  * size, p, a measure or a weight.
  *
- * Schemas are made when this file is loaded, so each stands above the table that it belongs to.
+ * The schemas in `SETTINGS` are made when this file is loaded, so what they are made of stands above it.
  */
 
 import { z } from 'zod';

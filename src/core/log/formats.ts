@@ -156,7 +156,7 @@ export function keptCheckpoint(note: string, where: string): KeptCheckpoint | Ma
   return claims.type === 'malformed' ? claims : { where, note, claims };
 }
 
-/** The file does not have the format described above. The message names file and line. */
+/** A file of kept checkpoints does not have its format (`parseCheckpointFile`). The message names file and line. */
 export class CheckpointFileError extends Error {
   override readonly name = 'CheckpointFileError';
 }

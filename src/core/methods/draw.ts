@@ -1,6 +1,6 @@
 /**
- * A draw with numpy's arithmetic: finds the slot that a uniform number falls on. `WeightedDraw` is the draw of every method but
- * the urn, which fills its own arrays with the functions below it.
+ * A draw with numpy's arithmetic: finds the slot that a uniform number falls on. Methods draw with `WeightedDraw`; only the urn
+ * fills its own arrays, with the functions below it.
  *
  * Source: numpy `_generator.pyx`, `Generator.choice(K, p=p)`: cumulative sums from left to right, each divided by the
  * last, and a search to the right of the uniform.

@@ -1,6 +1,6 @@
 /**
- * A method of allocation: one implementation each, under whatever draws an arm or asks for the chances of one. A method sees
- * the levels of the next participant and a memory of the earlier ones, draws a slot, and leaves evidence of the draw.
+ * What a method of allocation is: it sees the levels of the next participant and a memory of the earlier ones, draws a slot, and
+ * leaves evidence of the draw. Each method has one implementation, for all that draw an arm or ask for the chances of one.
  */
 import type { FactOf } from '../../../events/define.ts';
 import type { BgState, ParticipantRandomized } from '../../../events/study.ts';
@@ -85,11 +85,9 @@ export interface OpenSlots {
   readonly hasRatio: boolean;
 }
 
-/**
- * A stratum is all participants with the same levels of some factors.
- * @param by indexes of these factors. None: the study is one stratum
- */
+/** A stratum is all participants with the same levels of some factors. */
 export interface Stratified {
+  /** Indexes of these factors. None: the study is one stratum. */
   readonly by: readonly number[];
 }
 

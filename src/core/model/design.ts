@@ -1,7 +1,6 @@
 /**
- * The design of a study: as registered, as each amendment leaves it, and in words. Defaults are written out. It names no
- * participant and no count. Pure. What a registration, an amendment or a list of packs may ask of it stands here as well: its
- * ratio, and the names of its visits.
+ * The design of a study: as registered, as each amendment leaves it, and in words; and which ratios and visits a design can
+ * have. Defaults are written out. It names no participant and no count. Pure.
  *
  * Levels have their present names throughout; `levelNow` finds the present name of a level from any earlier one.
  */
@@ -99,7 +98,7 @@ export function registeredDesign(configuration: StudyConfiguration): Design {
   } = configuration;
   return {
     ...{
-      slots: slotsOf(treatments, ratio),
+      slots: slotsIn(treatments, ratio),
       closedTreatments: [],
       stoppedTreatments: [],
       epoch: 0,
@@ -125,7 +124,7 @@ export function methodIn(configuration: StudyConfiguration): Design['method'] {
 }
 
 /** @param ratio how many slots each treatment has; default: one */
-function slotsOf(treatments: readonly string[], ratio?: readonly number[]): readonly string[] {
+function slotsIn(treatments: readonly string[], ratio?: readonly number[]): readonly string[] {
   if (!ratio) return treatments;
   return treatments.flatMap((treatment, i) => Array<string>(ratio[i] ?? 1).fill(treatment));
 }
@@ -195,7 +194,7 @@ export function changedDesign(before: Design, change: DesignChange): Design {
       return { ...before, treatments, slots: [...before.slots, ...added] };
     }
     case 'ratio':
-      return { ...before, slots: slotsOf(before.treatments, change.value) };
+      return { ...before, slots: slotsIn(before.treatments, change.value) };
     case 'urn': {
       const { method } = before;
       if (method.name !== 'urn') return before;
