@@ -1,6 +1,6 @@
 /**
- * A log's id, name and keys: where its signing key is kept, how the first process to open an empty store begins the log, and how
- * the key is rotated and followed. The log itself names its keys, in its stream `log`; the secret ones are outside its store.
+ * A log's id, name and signing key. The log itself says them, in its stream `log`; the secret key is kept outside its store. The
+ * first process to open an empty store begins the log. When one process rotates the key, the others follow.
  */
 import { existsSync, mkdirSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
@@ -14,82 +14,6 @@ import type { Tools } from '../../base/tools.ts';
 import { type EventStore, NO_STREAM } from '../../store/event-store.ts';
 import { LOG_STREAM, type LogWriter } from './log-stream.ts';
 import { endorse, loadSigningKey, makeSigningKey, type SigningKey } from './signing.ts';
-
-/** Where a log's signing key is kept. During a rotation, the next key is kept beside the current one. */
-export interface Keyring {
-  /**
-   * The current key. An unfinished rotation leaves two keys. If the log already names the next one, this finishes the
-   * rotation and drops the old key.
-   * @throws DomainError `identity` when there is no key
-   */
-  load(publicKey: string): SigningKey;
-  /** The key for a new log of that name. It is made if it does not exist. */
-  loadOrMake(logName: string): SigningKey;
-  /** The next key: the one left by an earlier attempt, or a new one. */
-  loadOrMakeNext(logName: string): SigningKey;
-}
-
-/** Keeps the key in a file that only its owner, and perhaps its group, may use. The next key is in `<file>.next`. */
-export function keyringInFile(file: string): Keyring {
-  const nextFile = `${file}.next`;
-  const read = (path: string) => {
-    const key = loadSigningKey(path);
-    refuseKeyOfOthers(path, SIGNING_KEY);
-    return key;
-  };
-  const make = (path: string, name: string) => {
-    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-    createOnce(path, (draft) => writeFileSync(draft, `${makeSigningKey(name).secret}\n`));
-    return read(path);
-  };
-  const replace = () => {
-    try {
-      renameSync(nextFile, file);
-    } catch (error) {
-      // Another process that heard of the rotation was faster.
-      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
-    }
-    flush(dirname(file));
-  };
-  return {
-    load(publicKey) {
-      if (existsSync(nextFile) && loadSigningKey(nextFile).publicKey === publicKey) replace();
-      return read(file);
-    },
-    loadOrMake: (name) => make(file, name),
-    loadOrMakeNext: (name) => make(nextFile, name),
-  };
-}
-
-export const SIGNING_KEY: KeyKind = {
-  name: 'signing key',
-  harm: 'sign for the log',
-  remedy: 'urn signing-key rotate',
-};
-
-/** For a log that lives only as long as its process. */
-export function keyringInMemory(): Keyring {
-  let key: SigningKey | undefined;
-  let next: SigningKey | undefined;
-  const loadOrMake = (name: string) => {
-    key ??= makeSigningKey(name);
-    return key;
-  };
-  return {
-    load: (publicKey) => {
-      if (next?.publicKey === publicKey) {
-        key = next;
-        next = undefined;
-      }
-      return loadOrMake('urn');
-    },
-    loadOrMake,
-    loadOrMakeNext: (name) => {
-      next ??= makeSigningKey(name);
-      return next;
-    },
-  };
-}
 
 /** What the log says of itself in its stream `log`, and the key that belongs to it. */
 export class LogIdentity {
@@ -338,6 +262,82 @@ export function followSigningKey(
     stop: () => {
       stopListening();
       clearTimeout(retry);
+    },
+  };
+}
+
+/** Where a log's signing key is kept. During a rotation, the next key is kept beside the current one. */
+export interface Keyring {
+  /**
+   * The current key. An unfinished rotation leaves two keys. If the log already names the next one, this finishes the
+   * rotation and drops the old key.
+   * @throws DomainError `identity` when there is no key
+   */
+  load(publicKey: string): SigningKey;
+  /** The key for a new log of that name. It is made if it does not exist. */
+  loadOrMake(logName: string): SigningKey;
+  /** The next key: the one left by an earlier attempt, or a new one. */
+  loadOrMakeNext(logName: string): SigningKey;
+}
+
+/** Keeps the key in a file that only its owner, and perhaps its group, may use. The next key is in `<file>.next`. */
+export function keyringInFile(file: string): Keyring {
+  const nextFile = `${file}.next`;
+  const read = (path: string) => {
+    const key = loadSigningKey(path);
+    refuseKeyOfOthers(path, SIGNING_KEY);
+    return key;
+  };
+  const make = (path: string, name: string) => {
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+    createOnce(path, (draft) => writeFileSync(draft, `${makeSigningKey(name).secret}\n`));
+    return read(path);
+  };
+  const replace = () => {
+    try {
+      renameSync(nextFile, file);
+    } catch (error) {
+      // Another process that heard of the rotation was faster.
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+    }
+    flush(dirname(file));
+  };
+  return {
+    load(publicKey) {
+      if (existsSync(nextFile) && loadSigningKey(nextFile).publicKey === publicKey) replace();
+      return read(file);
+    },
+    loadOrMake: (name) => make(file, name),
+    loadOrMakeNext: (name) => make(nextFile, name),
+  };
+}
+
+export const SIGNING_KEY: KeyKind = {
+  name: 'signing key',
+  harm: 'sign for the log',
+  remedy: 'urn signing-key rotate',
+};
+
+/** For a log that lives only as long as its process. */
+export function keyringInMemory(): Keyring {
+  let key: SigningKey | undefined;
+  let next: SigningKey | undefined;
+  const loadOrMake = (name: string) => {
+    key ??= makeSigningKey(name);
+    return key;
+  };
+  return {
+    load: (publicKey) => {
+      if (next?.publicKey === publicKey) {
+        key = next;
+        next = undefined;
+      }
+      return loadOrMake('urn');
+    },
+    loadOrMake,
+    loadOrMakeNext: (name) => {
+      next ??= makeSigningKey(name);
+      return next;
     },
   };
 }
