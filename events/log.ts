@@ -5,7 +5,10 @@
 import { z } from 'zod';
 import { defineEvent, type FactOf } from './define.ts';
 
+const inTheClear = { sections: {}, optionalSections: {} } as const;
+
 export const LogCreated = defineEvent('LogCreated', 1, {
+  ...inTheClear,
   stream: 'log',
   data: z.strictObject({
     logId: z.uuid(),
@@ -20,8 +23,6 @@ export const LogCreated = defineEvent('LogCreated', 1, {
     /** Ed25519 verifier key of C2SP signed-note: `name+hash+base64`. */
     publicKey: z.string().min(1),
   }),
-  sections: {},
-  optionalSections: {},
 });
 
 /** The largest checkpoint of a stream known to have been signed before a recovery. */
@@ -65,6 +66,7 @@ export const LogRecovered = defineEvent('LogRecovered', 1, {
 
 /** A new key signs from here on. What earlier keys have signed stays verifiable. */
 export const SigningKeyRotated = defineEvent('SigningKeyRotated', 1, {
+  ...inTheClear,
   stream: 'log',
   data: z.strictObject({
     /** The new verifier key. */
@@ -73,22 +75,13 @@ export const SigningKeyRotated = defineEvent('SigningKeyRotated', 1, {
     endorsement: z.string().min(1),
     reason: z.string().min(1),
   }),
-  sections: {},
-  optionalSections: {},
 });
-
-export type LogFact =
-  | FactOf<typeof LogCreated>
-  | FactOf<typeof LogRecovered>
-  | FactOf<typeof SigningKeyRotated>;
 
 /** Id of the move, the same in all streams of the log. */
 const MoveId = z.uuid();
 /** Describes a store for people, without credentials. */
 const Store = z.string().min(1);
 const OptionalReason = z.string().min(1).optional();
-
-const inTheClear = { sections: {}, optionalSections: {} } as const;
 
 /**
  * The log moves to another store: nothing may follow in this one unless the move is given up. The target holds the same
@@ -121,6 +114,11 @@ export const CopyAborted = defineEvent('CopyAborted', 1, {
   stream: 'log',
   data: z.strictObject({ move: MoveId, reason: OptionalReason }),
 });
+
+export type LogFact =
+  | FactOf<typeof LogCreated>
+  | FactOf<typeof LogRecovered>
+  | FactOf<typeof SigningKeyRotated>;
 
 export type MoveFact =
   | FactOf<typeof LogMoved>
