@@ -26,11 +26,6 @@ import { jsonOption, type LogOptions, logCommand, option, UsageError } from './o
 import { note, result, table } from './output.ts';
 import { mayChange } from './precautions.ts';
 
-const WRITE_HELP = `
-For a live study, the command asks for confirmation if it runs on a terminal; --yes answers for you. Without a terminal it
-does not ask, so scripts are not blocked. Exit code 2: not possible, so nothing was recorded. A running service picks up the
-change within a second.`;
-
 const ADD_HELP = `
 The file is CSV in UTF-8 with the header code,treatment or code,treatment,<factor>. With a factor, only participants with
 that level get the pack: a site, for instance. A code has 1 to 64 characters of A–Z a–z 0–9 - _ . / and says nothing
@@ -41,7 +36,10 @@ any open arm has no pack left for them. Which treatment a pack holds is sealed.
 
 All problems in the file are listed together, by line. If the command is interrupted, run it again with the same file: it
 continues with the codes that are missing.
-${WRITE_HELP}
+
+For a live study, the command asks for confirmation if it runs on a terminal; --yes answers for you. Without a terminal it
+does not ask, so scripts are not blocked. Exit code 2: not possible, so nothing was recorded. A running service picks up the
+change within a second.
 
 Examples:
   urn codes add --study 'CHS JCOIN' --from codes.csv --dry-run
@@ -94,13 +92,10 @@ interface StudyOptions extends LogOptions {
   readonly json?: boolean;
 }
 
-interface WriteOptions extends StudyOptions {
+interface AddOptions extends StudyOptions {
+  readonly from: string;
   readonly dryRun?: boolean;
   readonly yes?: boolean;
-}
-
-interface AddOptions extends WriteOptions {
-  readonly from: string;
 }
 
 async function registerFile(options: AddOptions): Promise<void> {
@@ -273,11 +268,9 @@ function accountabilityCommand(): Command {
     .action(writeAccountability);
 }
 
-interface AccountabilityOptions extends LogOptions {
-  readonly study: string;
+interface AccountabilityOptions extends StudyOptions {
   readonly out?: string;
   readonly csv?: boolean;
-  readonly json?: boolean;
 }
 
 async function writeAccountability({
