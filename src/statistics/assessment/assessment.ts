@@ -1,5 +1,5 @@
 /**
- * A simulated design with everything that is shown about it: the findings in words, warnings for who is about to use it, and
+ * A simulated design with everything that is shown about it: warnings for whoever is about to use it, the findings in words, and
  * whether it meets what is required. Every figure is defined in docs/statistics.md.
  */
 import { quote } from '../../base/text.ts';
@@ -7,6 +7,8 @@ import { counted, nearestTo } from '../../base/wording.ts';
 import type { Comparator, SimulatedDesign, SimulationPlan } from '../simulation/plan.ts';
 import type { DesignResult, Figure } from '../simulation/summary.ts';
 import { among, figuresByName, figureText, hasRatio, shownValue } from './words.ts';
+
+type Figures = ReadonlyMap<string, Figure>;
 
 export interface Assessment {
   /** The version of this software. */
@@ -16,7 +18,7 @@ export interface Assessment {
   readonly isExact: boolean;
   readonly designs: readonly DesignResult[];
   /** Figures of the study's own design, those after all participants also without `@n`. */
-  readonly own: ReadonlyMap<string, Figure>;
+  readonly own: Figures;
   readonly warnings: readonly string[];
   readonly judged: readonly JudgedRequirement[];
   /** The command line that gives the same. */
@@ -30,13 +32,6 @@ export function assessmentOf(parts: Omit<Assessment, 'own' | 'warnings'>): Asses
   return { ...parts, own, warnings: warningsOf({ plan, isExact, own }) };
 }
 
-interface Simulated {
-  readonly plan: SimulationPlan;
-  readonly isExact: boolean;
-  /** Figures of the study's own design. */
-  readonly own: ReadonlyMap<string, Figure>;
-}
-
 /** With fewer trials, chance looks like a fault of the design. */
 const FEWEST_TRIALS = 100;
 
@@ -46,7 +41,7 @@ const FAR_FROM_SHARE = 0.005;
 const STANDARD_ERRORS = 5;
 
 /** What people should see of a simulated design before they use it. Only about the study's own design, which comes first. */
-function warningsOf({ plan, isExact, own }: Simulated): string[] {
+function warningsOf({ plan, isExact, own }: Pick<Assessment, 'plan' | 'isExact' | 'own'>): string[] {
   if (!isExact && plan.reps < FEWEST_TRIALS) return [];
   const { factors } = plan.design;
   const warnings: string[] = [];
@@ -75,8 +70,6 @@ interface Finding {
   readonly about: string;
   readonly sentences: readonly string[];
 }
-
-type Figures = ReadonlyMap<string, Figure>;
 
 /** The findings about a design, in words. Each sentence rests on its own figures: nothing is said that was not simulated. */
 export function findingsOf(assessment: Assessment): Finding[] {
@@ -284,7 +277,7 @@ export interface JudgedRequirement {
 /** @throws RequirementError when there is no such figure */
 export function judge(
   requirement: Requirement,
-  figures: ReadonlyMap<string, Figure>,
+  figures: Figures,
   design: SimulatedDesign,
 ): JudgedRequirement {
   const { text, figure: name, operator, number } = requirement;
