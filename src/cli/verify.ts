@@ -1,4 +1,7 @@
-/** urn verify: replays the log, and compares it with checkpoints that were kept elsewhere. Writes nothing. */
+/**
+ * urn verify: replays a log, or what a bundle includes of it, and compares it with checkpoints that were kept elsewhere. Writes
+ * nothing.
+ */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Command } from 'commander';

@@ -1,7 +1,7 @@
 /**
- * What comes of a command: recorded, refused, or done before; and why. It is data, with no words for a status of HTTP or an
- * exit code: those who asked say it in theirs. Below: the outcomes that many rules make, and the states of a study, which
- * some of them name.
+ * What comes of a command: recorded, refused, or done before; and why. It is data: whoever asked makes a status of HTTP or an
+ * exit code of it, and says it in words. Below: the outcomes that many rules make, and the states of a study, which some of
+ * them name.
  */
 import type { LevelLimit } from '../../../events/access.ts';
 

@@ -1,8 +1,8 @@
 /**
  * The history of a study as the reference implementation writes it with pandas, so that the reference accepts it and
- * continues bit for bit. Before it is shown, it is read back as an import does, and both draw on. Facts about its format are
- * those of pandas 1.5: what `read_csv` takes for a missing value, and that `to_csv` quotes only where it must and ends lines
- * with LF.
+ * continues bit for bit. Before it is shown, it is read back as an import does, and must draw on as the study does. Facts about
+ * its format are those of pandas 1.5: what `read_csv` takes for a missing value, and that `to_csv` quotes only where it must
+ * and ends lines with LF.
  */
 import type { BgState } from '../../../events/study.ts';
 import { microsecondsOf } from '../../base/time.ts';

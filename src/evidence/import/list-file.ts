@@ -138,7 +138,7 @@ function rowProblems(
   return [...(open.includes(treatment) ? [] : ofArm), ...ofLevels];
 }
 
-/** As long as a record may be. */
+/** Parts that are as long as a record may be. @param first row of the first entry, from 1 */
 function partsOf(entries: readonly Entry[], first: number): ListPart[] {
   const parts: { first: number; entries: Entry[]; bytes: number }[] = [];
   for (const [i, entry] of entries.entries()) {

@@ -51,6 +51,7 @@ const NOT_REPLAYED: Partial<Record<Content, string>> = {
     'the content is blinded: it includes neither the treatments nor the states of the generator, so neither the treatments nor the draws are checked',
 };
 
+/** What remains unknown because the bundle withholds it. */
 function notKnown({ streams, log }: Report): string[] {
   const withheld = streams.reduce((sum, stream) => sum + (stream.withheld ?? 0), 0);
   return [

@@ -3,7 +3,8 @@
  * that publishes. Offsets of a consumer group would expire in a quiet trial.
  *
  * The topic also says which relay publishes (`RelayClaim`, one message), and holds marks, up to which a reader reads. All
- * are JSON.
+ * are JSON. A relay continues only from positions that agree with the log and with the end of the topic of records, so this
+ * reads both topics.
  */
 
 import { randomUUID } from 'node:crypto';
@@ -163,7 +164,7 @@ export function positionsProblem(
   return undefined;
 }
 
-/** The topic uses only its first partition, so that its messages stay in order. */
+/** The topic of positions uses only its first partition, so that its messages stay in order. */
 export const POSITIONS_PARTITION = 0;
 
 /** How long a reading waits for anything new. */

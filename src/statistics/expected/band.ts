@@ -63,6 +63,7 @@ export function replicatesFor(participants: number): number {
   return participants >= LONG_STUDY ? REPLICATES_OF_LONG_STUDY : REPLICATES;
 }
 
+/** A band is shown at no more points than this. */
 export const MAX_POINTS = 200;
 
 /** What was found for one row after a participant, and before the next. */

@@ -1,4 +1,7 @@
-/** Why a participant got this arm: the same for every method, around what each of them did. */
+/**
+ * Why a participant got this arm: asks for the explanation, shows what the method did, and says whether that agrees with the
+ * record. A draw is shown by why-urns.tsx or why-picked.tsx, and the entry of a list here.
+ */
 import { useRef, useState } from 'react';
 import { Button } from 'react-aria-components/Button';
 import { Trans, useTranslation } from 'react-i18next';

@@ -1,6 +1,6 @@
 /**
  * A route by which acts are asked for: its operation and its handler, made from the acts and a row of act-routes.ts; and the
- * answers to acts that are refused, and to entries by hand.
+ * answers to acts, and entries by hand, that are refused.
  */
 import { z } from 'zod';
 import type { Scope } from '../../../../events/access.ts';
