@@ -1,11 +1,10 @@
 /**
  * What every request about a study goes through before its route answers it, in the contract's order: the form of the request,
  * the credential, the study, the key's scope, and the body if there is one. What the route then says is sent here, once the
- * disclosure in it is recorded.
+ * disclosure in it is recorded. At the end is what a request may ask of participants' records: as of which moment they are
+ * shown, and whether with states of the generator.
  *
  * A key must not learn of studies and participants outside its limits: to it, they do not exist.
- *
- * `Services`, at the end, are the parts of the running service that routes may use.
  */
 import { Readable } from 'node:stream';
 import type { Request, Response } from 'express';
@@ -55,6 +54,27 @@ import {
 import { HttpProblem } from './problem.ts';
 import { beginEvents, type Frame, type Reply, send, sendFile, sendSlices } from './reply.ts';
 import type { StudyView, StudyViews } from './study-view.ts';
+
+/** The parts of the running service that routes use. */
+export interface Services {
+  readonly authentication: Authentication;
+  readonly sessionCookies: SessionCookies;
+  readonly studies: Studies;
+  readonly codeBreaks: CodeBreaks;
+  readonly runner: Runner;
+  readonly ledger: Ledger;
+  readonly history: History;
+  readonly verifications: Verifications;
+  readonly bundles: Bundles;
+  readonly expectedBands: Pick<ExpectedBands, 'of'>;
+  /** The name with which the origins of its checkpoints begin. */
+  readonly logName: string;
+  readonly views: StudyViews;
+  readonly recorder: Pick<Recorder, 'refused' | 'disclosed' | 'disclosedAlways'>;
+  readonly limits: InProgress;
+  /** Why the service is not ready, or undefined when it is. */
+  readonly notReady: () => string | undefined;
+}
 
 /** A request with a valid key, or with a session of one. */
 interface KeyRequest {
@@ -481,25 +501,4 @@ export function statesIn(
   if (!scopes.includes('audit') || !one) return undefined;
   const participant = shown.length === 1 ? { participant: one.participantId } : {};
   return { what: 'generator-states', toRevision, ...participant };
-}
-
-/** The parts of the running service that routes use. */
-export interface Services {
-  readonly authentication: Authentication;
-  readonly sessionCookies: SessionCookies;
-  readonly studies: Studies;
-  readonly codeBreaks: CodeBreaks;
-  readonly runner: Runner;
-  readonly ledger: Ledger;
-  readonly history: History;
-  readonly verifications: Verifications;
-  readonly bundles: Bundles;
-  readonly expectedBands: Pick<ExpectedBands, 'of'>;
-  /** The name with which the origins of its checkpoints begin. */
-  readonly logName: string;
-  readonly views: StudyViews;
-  readonly recorder: Pick<Recorder, 'refused' | 'disclosed' | 'disclosedAlways'>;
-  readonly limits: InProgress;
-  /** Why the service is not ready, or undefined when it is. */
-  readonly notReady: () => string | undefined;
 }

@@ -98,57 +98,6 @@ function checkpointOf(
   return note;
 }
 
-// GET /verification_progress: how far the verification of a study is
-
-/** The streams that are verified with every study. */
-const COMMON_STREAMS = ['log', 'access'] as const;
-
-const PROGRESS_PARAMETERS = new Set(['api_key', 'study']);
-
-export const VerificationProgressResult = z.strictObject({
-  verified: z
-    .int()
-    .optional()
-    .meta({ description: 'Records verified so far. Absent: no verification of this study is under way' }),
-  records: z.int().meta({ description: 'Records to verify: of the study, and of `log` and `access`' }),
-});
-
-export const verificationProgressOperation = operation(
-  'How far the verification of a study is',
-  'verificationProgress',
-  ['audit'],
-  {
-    parameters: [STUDY],
-    result: ref('VerificationProgress'),
-    example: { verified: 2000, records: 3127 },
-    empty: {},
-    errors: ERRORS,
-  },
-);
-
-export function getVerificationProgress(services: Services) {
-  const { runner, verifications } = services;
-  return keyHandler(services, async ({ query, accepted: { key } }, locals) => {
-    // As for the verification, the study may be one whose records cannot all be read.
-    const { name, stream } = studyNameFor(services, key, query.get('study'));
-    locals.study = stream.slice('study-'.length);
-    locals.studyName = name;
-    requireScope(key, ['audit']);
-    refuseProblems(unknownParameters(query, PROGRESS_PARAMETERS, 'verification_progress'));
-    if (key.where)
-      throw new HttpProblem(403, 'This API key is limited to some levels, and a verification is of all');
-    const verified = verifications.progressOf(name);
-    const records = [stream, ...COMMON_STREAMS].reduce((sum, one) => sum + runner.revision(one) + 1, 0);
-    const progress = { ...(verified !== undefined && { verified }), records };
-    return {
-      status: 200,
-      message: SUCCESS,
-      results: resultJson(VerificationProgressResult, progress),
-      revision: runner.revision(stream),
-    };
-  });
-}
-
 // The report as HTTP shows it
 
 interface ReportScope {
@@ -325,3 +274,54 @@ export const VerificationResult = z.object({
     }),
   seconds: z.number(),
 });
+
+// GET /verification_progress: how far the verification of a study is
+
+/** The streams that are verified with every study. */
+const COMMON_STREAMS = ['log', 'access'] as const;
+
+const PROGRESS_PARAMETERS = new Set(['api_key', 'study']);
+
+export const VerificationProgressResult = z.strictObject({
+  verified: z
+    .int()
+    .optional()
+    .meta({ description: 'Records verified so far. Absent: no verification of this study is under way' }),
+  records: z.int().meta({ description: 'Records to verify: of the study, and of `log` and `access`' }),
+});
+
+export const verificationProgressOperation = operation(
+  'How far the verification of a study is',
+  'verificationProgress',
+  ['audit'],
+  {
+    parameters: [STUDY],
+    result: ref('VerificationProgress'),
+    example: { verified: 2000, records: 3127 },
+    empty: {},
+    errors: ERRORS,
+  },
+);
+
+export function getVerificationProgress(services: Services) {
+  const { runner, verifications } = services;
+  return keyHandler(services, async ({ query, accepted: { key } }, locals) => {
+    // As for the verification, the study may be one whose records cannot all be read.
+    const { name, stream } = studyNameFor(services, key, query.get('study'));
+    locals.study = stream.slice('study-'.length);
+    locals.studyName = name;
+    requireScope(key, ['audit']);
+    refuseProblems(unknownParameters(query, PROGRESS_PARAMETERS, 'verification_progress'));
+    if (key.where)
+      throw new HttpProblem(403, 'This API key is limited to some levels, and a verification is of all');
+    const verified = verifications.progressOf(name);
+    const records = [stream, ...COMMON_STREAMS].reduce((sum, one) => sum + runner.revision(one) + 1, 0);
+    const progress = { ...(verified !== undefined && { verified }), records };
+    return {
+      status: 200,
+      message: SUCCESS,
+      results: resultJson(VerificationProgressResult, progress),
+      revision: runner.revision(stream),
+    };
+  });
+}
