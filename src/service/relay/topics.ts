@@ -284,6 +284,11 @@ export class PartitionEnds {
     return this.placement(place, messages.length, await sender.send({ topic, messages: placed }));
   }
 
+  /**
+   * Where messages were put, according to the client's answer.
+   * @param count how many were sent
+   * @throws FeedError `busy` without such an answer; `contradiction` if offsets started over
+   */
   placement(
     { topic, partition }: TopicPartition,
     count: number,

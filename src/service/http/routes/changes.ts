@@ -57,7 +57,7 @@ export function getChanges(services: ChangeServices) {
     const { http, response, query, accepted, session, study } = request;
     const holder = { keyId: accepted.key.keyId, sessionId: session?.sessionId };
     refuseProblems(unknownParameters(query, PARAMETERS, 'changes'));
-    const latest = latestChange(services, request);
+    const latest = latestFor(services, request);
     const known = lastEventId(http);
     if (http.method !== 'HEAD') services.changes.enter(response, holder);
     const isAllowed = () => stillAccepted(services, request) && !services.runner.halted(study.stream);
@@ -77,8 +77,11 @@ function lastEventId(http: IncomingMessage): number {
   return /^\d{1,15}$/.test(id) ? Number(id) : -1;
 }
 
-/** Each call looks only at what is new since the one before. */
-function latestChange({ runner }: Services, request: StudyRequest): () => number {
+/**
+ * The revision of the last change that the key of a request may know of, as of each call. A call looks only at what is new
+ * since the one before.
+ */
+function latestFor({ runner }: Services, request: StudyRequest): () => number {
   const { accepted, design, participants, study } = request;
   const { stream } = study;
   let seen = -1;
