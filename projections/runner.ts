@@ -156,7 +156,7 @@ export class Runner {
     return this.#isCutOff;
   }
 
-  /** Reads one stream's tail from the store. Throws StoreError. */
+  /** Reads one stream's tail from the store. @throws StoreError */
   async catchUp(stream: string): Promise<void> {
     for await (const page of this.#store.readStream(stream, this.revision(stream) + 1))
       this.#takeStored(page);

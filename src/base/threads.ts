@@ -1,4 +1,4 @@
-/** Work in threads: shared out among them in blocks that are numbered from 0; and the built files of their programs. */
+/** Shares out work among threads, in blocks that are numbered from 0, and finds the built programs of threads and processes. */
 import { createRequire } from 'node:module';
 import { availableParallelism } from 'node:os';
 import { pathToFileURL } from 'node:url';

@@ -1,6 +1,6 @@
 /**
- * How commands open the log, and record what they show of it. Most of them never begin one, so a wrong folder stays
- * untouched.
+ * How commands open the log, look up what they need in it, and record what they show of it. Most of them never begin one, so
+ * a wrong folder stays untouched.
  */
 import type { OperationsFact } from '../../events/operations.ts';
 import { decodeRecord, type LogEvent } from '../../events/record.ts';

@@ -1,4 +1,7 @@
-/** Options of the commands that go on running, `urn serve` and `urn relay`: Kafka, the port of the metrics, and their output. */
+/**
+ * What the commands that go on running, `urn serve` and `urn relay`, have in common: the options of Kafka and of the port of
+ * the metrics, and where their log goes.
+ */
 import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import type { Command } from 'commander';
@@ -102,11 +105,13 @@ function saslOf(options: RelayOptions): RelaySettings['sasl'] {
   return { mechanism, username, password };
 }
 
+/** Where /metrics is served if nobody names an address: only to programs on this machine. */
 export const METRICS_HOST = '127.0.0.1';
 
 /**
  * Parses the option --metrics-port into a function that serves /metrics.
  * @param text `port` or `address:port`, an IPv6 address in brackets; undefined if the option is not given
+ * @param otherwise the address, if the text is only a port
  * @throws UsageError; so does the function, if it cannot listen on the port
  */
 export function metricsPort(

@@ -135,7 +135,7 @@ export interface EntryNumbers {
   readonly skipOwed: boolean;
 }
 
-/** No strata either. Undefined in a study that follows no list. */
+/** Says nothing about strata either. Undefined in a study that follows no list. */
 export function entryNumbers(state: StudyState): EntryNumbers | undefined {
   if (state.status === 'unregistered' || state.methodDesign.method !== 'list') return undefined;
   const { entries } = state;

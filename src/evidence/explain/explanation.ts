@@ -1,7 +1,7 @@
 /**
- * Why a participant got this arm, as `GET /explanation` and `urn explain --json` answer. Members about the participant, the
- * working by the study's method, and the allocation with its comparison stand apart: the three kinds of explanations, which
- * are made of them, come after them. With urns, the answer says which corrections changed their counts.
+ * Why a participant got this arm, as `GET /explanation` and `urn explain --json` answer: an explanation is of one kind with
+ * urns, of another with the other methods that draw, and of a third with a list. Each kind is made of groups of members. With
+ * urns, `countMoves` finds the earlier corrections that changed their counts.
  */
 import { z } from 'zod';
 import { BgState, ImbalanceMeasure, Level } from '../../../events/study.ts';

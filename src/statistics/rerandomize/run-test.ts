@@ -13,6 +13,11 @@ export type TestMethod =
   | { readonly kind: 'reps'; readonly reps: number }
   | { readonly kind: 'half-width'; readonly halfWidth: number };
 
+interface Interval {
+  readonly low: number;
+  readonly high: number;
+}
+
 export type TestResult =
   | { readonly method: 'exact'; readonly p: number; readonly empty: number; readonly states: number }
   | {
@@ -86,11 +91,6 @@ export function resultOf(
     interval: { low: Math.max(0, share - half), high: Math.min(1, share + half) },
     effective: weights ** 2 / squares,
   };
-}
-
-interface Interval {
-  readonly low: number;
-  readonly high: number;
 }
 
 const CONFIDENCE = 0.95;

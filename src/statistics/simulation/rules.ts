@@ -1,6 +1,6 @@
 /**
- * The rule of each design, and which designs fit a study. A rule is a design as a simulation runs it: the methods of the
- * service run as they are, and designs that are only compared with them (Efron's biased coin, the big stick) are here.
+ * The rule of each design, and which designs fit a study. The methods of the service run as they are; designs that are
+ * only compared with them (Efron's biased coin, the big stick) are here.
  */
 import { type ImbalanceMeasure, MAX_WEIGHT } from '../../../events/study.ts';
 import { PermutedBlocks } from '../../core/methods/blocks.ts';

@@ -1,6 +1,6 @@
 /**
- * Randomizes a participant: a form made from the configuration, a review, one click, and the result. Never twice. The form
- * (participant-form.tsx), the wait for an answer (waiting.tsx) and the result (result.tsx) stand beside this file.
+ * Randomizes a participant: a form made from the configuration, a review, one click, and the result. Never twice: what is
+ * sent is written down first (pending.ts), and waiting.tsx asks for its answer.
  */
 import { useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';

@@ -119,7 +119,7 @@ function codesFor(request: StudyRequest, state: Model): CodesResult {
   };
 }
 
-/** Whether a pack is shown: only those for levels of the key, and none of participants that the key may not know of. */
+/** Whether the key may see a pack, and whoever holds it. */
 function packsShown(request: StudyRequest, { design }: Model) {
   const { accepted, participants } = request;
   return (pack: Pack, participantId: string | undefined): boolean => {
