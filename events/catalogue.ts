@@ -10,13 +10,7 @@
 import { type AccessFact, ApiKeyIssued, ApiKeyIssued1, ApiKeyRevoked } from './access.ts';
 import { CORRECTIONS } from './corrections.ts';
 import type { EventDefinition, FactOf, StreamKind } from './define.ts';
-import {
-  AllocationForced,
-  HistoryImportEnded,
-  HistoryImported,
-  LISTS,
-  ParticipantImported,
-} from './from-outside.ts';
+import { FROM_OUTSIDE } from './from-outside.ts';
 import {
   CopyAborted,
   LogArrived,
@@ -64,13 +58,9 @@ const STUDY_EVENTS = [
   ...STATE_CHANGES,
   StudyAmended,
   ...CORRECTIONS,
-  AllocationForced,
+  ...FROM_OUTSIDE,
   ...PACK_EVENTS,
   ...CODE_BREAKS,
-  ...LISTS,
-  HistoryImported,
-  ParticipantImported,
-  HistoryImportEnded,
   StudyRecovered,
 ] as const;
 

@@ -14,7 +14,7 @@ export const ForcedCause = z.enum(['outage', 'elsewhere', 'protocol', 'other']);
 export type ForcedCause = z.infer<typeof ForcedCause>;
 
 /** A participant who was given an arm without a draw. The order in the study is that of the records. */
-export const AllocationForced = defineEvent('AllocationForced', 1, {
+const AllocationForced = defineEvent('AllocationForced', 1, {
   stream: 'study',
   data: z.strictObject({
     cause: ForcedCause,
@@ -76,9 +76,6 @@ const EntriesSkipped = defineEvent('EntriesSkipped', 1, {
   optionalSections: {},
 });
 
-/** Of lists, in the latest version, for the catalogue. */
-export const LISTS = [ListRegistered, EntriesSkipped] as const;
-
 /** The same in all events of one import. */
 const ImportId = z.uuid();
 
@@ -90,7 +87,7 @@ export const ImportedGenerator = z.enum(['fresh', 'continued']);
 export type ImportedGenerator = z.infer<typeof ImportedGenerator>;
 
 /** A history that began in another system continues here. From here to HistoryImportEnded, the study takes nobody. */
-export const HistoryImported = defineEvent('HistoryImported', 1, {
+const HistoryImported = defineEvent('HistoryImported', 1, {
   stream: 'study',
   by: 'people',
   data: z.strictObject({
@@ -128,7 +125,7 @@ export const UnprovenCause = z.enum(['first', 'no-state', 'override', 'differs',
 export type UnprovenCause = z.infer<typeof UnprovenCause>;
 
 /** One row, in the order of the instants. */
-export const ParticipantImported = defineEvent('ParticipantImported', 1, {
+const ParticipantImported = defineEvent('ParticipantImported', 1, {
   stream: 'study',
   data: z.strictObject({
     /** Absent if it was drawn again. */
@@ -149,7 +146,7 @@ export const ParticipantImported = defineEvent('ParticipantImported', 1, {
 });
 
 /** The import is complete, or was given up: then its participants and their counts are gone. */
-export const HistoryImportEnded = defineEvent('HistoryImportEnded', 1, {
+const HistoryImportEnded = defineEvent('HistoryImportEnded', 1, {
   stream: 'study',
   by: 'people',
   data: z.union([
@@ -159,3 +156,13 @@ export const HistoryImportEnded = defineEvent('HistoryImportEnded', 1, {
   sections: {},
   optionalSections: {},
 });
+
+/** In the latest version, for the catalogue. */
+export const FROM_OUTSIDE = [
+  AllocationForced,
+  ListRegistered,
+  EntriesSkipped,
+  HistoryImported,
+  ParticipantImported,
+  HistoryImportEnded,
+] as const;
