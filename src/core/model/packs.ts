@@ -52,6 +52,8 @@ export function idByPack({ given }: Pick<PackInventory, 'given'>, code: string):
   return given.get(code) || undefined;
 }
 
+type Factors = Pick<Design, 'factors'>;
+
 /** What a pack is chosen from. */
 type FreeStock = Pick<PackInventory, 'free'> & { readonly design: Factors };
 
@@ -199,7 +201,6 @@ export class FreePacks {
   }
 }
 
-type Factors = Pick<Design, 'factors'>;
 /** The place of the packs for all participants. */
 const FOR_ALL = '';
 /** Of packs for a level that the study does not have. */

@@ -65,22 +65,16 @@ interface PatternProblem {
   readonly hint: string;
 }
 
-/** In UTF-16 code units. A pattern nested thousands of times would crash the process when it is first used. */
-export const MAX_PATTERN_LENGTH = 1_000;
-
-/**
- * Characters, classes, groups and branches, with repetitions written out: each may cost time for every character of an
- * id. RE2 itself accepts up to 1,000 repetitions.
- */
-const MAX_PATTERN_SIZE = 500;
-
 /** A text that has the form of the pattern; undefined if the pattern is not in this grammar. A `^` or `$` may forbid it. */
 export function textOfForm(pattern: string): string | undefined {
   const read = readPattern(pattern);
   return typeof read === 'string' ? read : undefined;
 }
 
-/** @returns a text that has the form of the pattern */
+/** In UTF-16 code units. A pattern nested thousands of times would crash the process when it is first used. */
+export const MAX_PATTERN_LENGTH = 1_000;
+
+/** @returns a text that has the form of the pattern, or why the pattern is not in the grammar */
 function readPattern(pattern: string): string | PatternProblem {
   try {
     if (pattern.length > MAX_PATTERN_LENGTH)
@@ -272,6 +266,12 @@ function characterMatching(source: readonly string[]): string {
   const pattern = new RegExp(`^${source.join('')}$`, 'u');
   return [...PREFERRED, ...source].find((character) => pattern.test(character)) ?? '';
 }
+
+/**
+ * Characters, classes, groups and branches, with repetitions written out: each may cost time for every character of an
+ * id. RE2 itself accepts up to 1,000 repetitions.
+ */
+const MAX_PATTERN_SIZE = 500;
 
 function boundedSize(size: number): number {
   if (size > MAX_PATTERN_SIZE)

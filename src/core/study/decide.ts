@@ -5,7 +5,6 @@
  * Randomizing, amending, registering and recovering a study are decided here, and so are lists of packs and code-breaks.
  * Entries by hand, imports, lists of allocations and acts have deciders of their own, to which `decide` passes on.
  */
-
 import type { StudyFact } from '../../../events/catalogue.ts';
 import { ALGORITHMS, type Algorithm, type StudyConfiguration } from '../../../events/study.ts';
 import { factOf, type Requester } from '../acts/act.ts';
@@ -117,6 +116,56 @@ export function decideInClear(model: Model, command: ClearCommand, source: Sourc
   }
 }
 
+export type TriableCommand = Randomize | RegisterPacks | RegisterList | SkipEntries | ClearCommand;
+
+/** What the outcome of a command would be, without drawing anything or choosing a pack. */
+export function tryOut(state: StudyState, command: TriableCommand): StudyOutcome {
+  if (state.status === 'unregistered') return { type: 'not-registered' };
+  switch (command.type) {
+    case 'randomize': {
+      const { participantId } = command;
+      return randomizeRefusal(state, command) ?? { type: 'randomized', participantId };
+    }
+    case 'register-packs':
+      return registerPacks(state, command).outcome;
+    case 'register-list':
+      return registerList(state, command).outcome;
+    case 'skip-entries':
+      return skipEntries(state, command).outcome;
+    default:
+      return decideInClear(state, command, 'try').outcome;
+  }
+}
+
+function registerStudy(state: StudyState, command: Register): StudyDecision {
+  const { studyId, configuration, parameters, seed, seedSource } = command;
+  if (state.status !== 'unregistered') return { outcome: { type: 'already-registered' } };
+  return {
+    fact: {
+      type: 'StudyRegistered',
+      data: {
+        studyId,
+        configuration,
+        seedSource,
+        seedWeak: isWeakSeed(seed),
+        algorithm: algorithmOf(configuration),
+      },
+      sections: {
+        generator: { seed: String(seed), bgState: Pcg64.fromSeed(seed).snapshot() },
+        ...parameters,
+      },
+    },
+    outcome: { type: 'registered' },
+  };
+}
+
+/** What draws. The versions of the urn's differ in what a ratio does. */
+export function algorithmOf({ ratio, ...configuration }: StudyConfiguration): Algorithm {
+  return 'method' in configuration
+    ? { name: ALGORITHMS[configuration.method.name], version: 1 }
+    : { name: 'wei-urn-method1-pcg64', version: ratio ? 2 : 1 };
+}
+
 function randomize(state: Model, command: Randomize): StudyDecision {
   const refused = randomizeRefusal(state, command);
   if (refused) return { outcome: refused };
@@ -198,47 +247,6 @@ function differingFactorsOf(
     .map(({ name }) => name);
 }
 
-function amend(model: Model, command: Amend): StudyDecision {
-  const type = 'StudyAmended';
-  const data = amendmentOf(command, model.design);
-  const problem =
-    repeated(model, command, () => digestOf(type, data)) ??
-    stateProblem(model, type) ??
-    staleAmendment(model.design, data) ??
-    amendmentProblem(model.design, data, { askedAt: command.askedAt, used: () => usedVisits(model) });
-  if (problem) return { outcome: problem };
-  return { fact: { type, data, sections: requestSection(command) }, outcome: { type: 'amended' } };
-}
-
-function registerStudy(state: StudyState, command: Register): StudyDecision {
-  const { studyId, configuration, parameters, seed, seedSource } = command;
-  if (state.status !== 'unregistered') return { outcome: { type: 'already-registered' } };
-  return {
-    fact: {
-      type: 'StudyRegistered',
-      data: {
-        studyId,
-        configuration,
-        seedSource,
-        seedWeak: isWeakSeed(seed),
-        algorithm: algorithmOf(configuration),
-      },
-      sections: {
-        generator: { seed: String(seed), bgState: Pcg64.fromSeed(seed).snapshot() },
-        ...parameters,
-      },
-    },
-    outcome: { type: 'registered' },
-  };
-}
-
-/** What draws. The versions of the urn's differ in what a ratio does. */
-export function algorithmOf({ ratio, ...configuration }: StudyConfiguration): Algorithm {
-  return 'method' in configuration
-    ? { name: ALGORITHMS[configuration.method.name], version: 1 }
-    : { name: 'wei-urn-method1-pcg64', version: ratio ? 2 : 1 };
-}
-
 function recover(state: Model, { recovery, kept, signed, seed }: Recover): StudyDecision {
   if (state.recovery >= recovery) return { outcome: { type: 'already-recovered' } };
   return {
@@ -249,27 +257,6 @@ function recover(state: Model, { recovery, kept, signed, seed }: Recover): Study
     },
     outcome: { type: 'recovered' },
   };
-}
-
-export type TriableCommand = Randomize | RegisterPacks | RegisterList | SkipEntries | ClearCommand;
-
-/** What the outcome of a command would be, without drawing anything or choosing a pack. */
-export function tryOut(state: StudyState, command: TriableCommand): StudyOutcome {
-  if (state.status === 'unregistered') return { type: 'not-registered' };
-  switch (command.type) {
-    case 'randomize': {
-      const { participantId } = command;
-      return randomizeRefusal(state, command) ?? { type: 'randomized', participantId };
-    }
-    case 'register-packs':
-      return registerPacks(state, command).outcome;
-    case 'register-list':
-      return registerList(state, command).outcome;
-    case 'skip-entries':
-      return skipEntries(state, command).outcome;
-    default:
-      return decideInClear(state, command, 'try').outcome;
-  }
 }
 
 type PacksFact = Extract<StudyFact, { type: 'CodesRegistered' }>;
@@ -312,6 +299,18 @@ function packEntriesProblem(
   return undefined;
 }
 
+function amend(model: Model, command: Amend): StudyDecision {
+  const type = 'StudyAmended';
+  const data = amendmentOf(command, model.design);
+  const problem =
+    repeated(model, command, () => digestOf(type, data)) ??
+    stateProblem(model, type) ??
+    staleAmendment(model.design, data) ??
+    amendmentProblem(model.design, data, { askedAt: command.askedAt, used: () => usedVisits(model) });
+  if (problem) return { outcome: problem };
+  return { fact: { type, data, sections: requestSection(command) }, outcome: { type: 'amended' } };
+}
+
 type BreakCommand = CommandOf<'AllocationRevealed'>;
 
 /** Breaks the code of a participant, or of a pack alone. If the pack was given out, it is about the participant, too. */
@@ -343,7 +342,10 @@ function isKnownPack(model: Model, { asked: { code }, by }: BreakCommand, source
   return pack !== undefined && isPackWithin(by.where, pack, model.design);
 }
 
-/** @param more by default, what a dry run brings */
+/**
+ * The command that breaks a code.
+ * @param more by default, what a dry run brings
+ */
 export function breakCommand(
   asked: BreakCommand['asked'],
   by: Requester,

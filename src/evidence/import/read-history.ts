@@ -63,6 +63,27 @@ export function planOf(
   return { begin, rows };
 }
 
+interface MappedTreatment {
+  readonly to: string;
+  /** Index of the slot, if each slot of the arm has a name of its own in the file. */
+  readonly slot?: number;
+}
+
+/** What the treatments of a file are called in the study (`--treatment-map`): by the name in the file, in the order given. */
+type TreatmentMap = ReadonlyMap<string, MappedTreatment>;
+
+/** Several names of one arm take its slots in the order given. */
+function treatmentMapOf(pairs: ReadonlyMap<string, string>, design: Pick<Design, 'slots'>): TreatmentMap {
+  const targets = [...pairs.values()];
+  const all = [...pairs].map(([from, to], i): [string, MappedTreatment] => {
+    const slots = slotsOf(design, to);
+    const names = targets.filter((one) => one === to).length;
+    const slot = slots[targets.slice(0, i).filter((one) => one === to).length];
+    return [from, { to, ...(names > 1 && names === slots.length && slot !== undefined && { slot }) }];
+  });
+  return new Map(all);
+}
+
 function beginning(
   { format, generator, seedKnown }: ImportOptions,
   history: readonly HistoryRow[],
@@ -309,57 +330,20 @@ function inOrderOfName(factors: [string, unknown][]): [string, unknown][] {
 
 function treatmentsProblem(text: string | undefined, map: TreatmentMap, design: Design): string[] {
   if (text === undefined) return [];
-  const theirs = namesIn(text);
+  const theirs = listedNames(text);
   const problem = theirs
     ? setupProblem(theirs, map, design)
     : `treatments is ${text} in the database, which is not a list`;
   return problem === undefined ? [] : [problem];
 }
 
-function namesIn(text: string): string[] | undefined {
+function listedNames(text: string): string[] | undefined {
   try {
     const value: unknown = JSON.parse(text);
     return Array.isArray(value) ? value.map(String) : undefined;
   } catch {
     return undefined;
   }
-}
-
-interface MappedTreatment {
-  readonly to: string;
-  /** Index of the slot, if each slot of the arm has a name of its own in the file. */
-  readonly slot?: number;
-}
-
-/** What the treatments of a file are called in the study (`--treatment-map`): by the name in the file, in the order given. */
-type TreatmentMap = ReadonlyMap<string, MappedTreatment>;
-
-/** Several names of one arm take its slots in the order given. */
-function treatmentMapOf(pairs: ReadonlyMap<string, string>, design: Pick<Design, 'slots'>): TreatmentMap {
-  const targets = [...pairs.values()];
-  const all = [...pairs].map(([from, to], i): [string, MappedTreatment] => {
-    const slots = slotsOf(design, to);
-    const names = targets.filter((one) => one === to).length;
-    const slot = slots[targets.slice(0, i).filter((one) => one === to).length];
-    return [from, { to, ...(names > 1 && names === slots.length && slot !== undefined && { slot }) }];
-  });
-  return new Map(all);
-}
-
-/** An arm has one name in the file, or one for each of its slots. */
-function mapProblems(map: TreatmentMap, design: Pick<Design, 'treatments' | 'slots'>): string[] {
-  const targets = [...map.values()].map(({ to }) => to);
-  return [...new Set(targets)].flatMap((to) => {
-    if (!design.treatments.includes(to)) return [`--treatment-map: the study has no treatment ${quote(to)}`];
-    const names = targets.filter((one) => one === to).length;
-    const slots = slotsOf(design, to).length;
-    if (names === 1 || names === slots) return [];
-    return slots === 1
-      ? [`--treatment-map: several names stand for ${quote(to)}, which has one slot`]
-      : [
-          `--treatment-map: ${names} names stand for ${quote(to)}, which has ${counted(slots, 'slot')} (hint: one for each slot, or one in all)`,
-        ];
-  });
 }
 
 /**
@@ -379,6 +363,22 @@ function setupProblem(
   return misplaced
     ? `--treatment-map gives the slots of an arm in another order than the database (hint: the order there is ${theirs.map(quote).join(', ')})`
     : undefined;
+}
+
+/** An arm has one name in the file, or one for each of its slots. */
+function mapProblems(map: TreatmentMap, design: Pick<Design, 'treatments' | 'slots'>): string[] {
+  const targets = [...map.values()].map(({ to }) => to);
+  return [...new Set(targets)].flatMap((to) => {
+    if (!design.treatments.includes(to)) return [`--treatment-map: the study has no treatment ${quote(to)}`];
+    const names = targets.filter((one) => one === to).length;
+    const slots = slotsOf(design, to).length;
+    if (names === 1 || names === slots) return [];
+    return slots === 1
+      ? [`--treatment-map: several names stand for ${quote(to)}, which has one slot`]
+      : [
+          `--treatment-map: ${names} names stand for ${quote(to)}, which has ${counted(slots, 'slot')} (hint: one for each slot, or one in all)`,
+        ];
+  });
 }
 
 /** Longer than any state. */
