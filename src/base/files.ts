@@ -1,4 +1,10 @@
-/** Files: created once, who else may read those of a log, and what one about a study is called. */
+/**
+ * Files: created whole or not at all (`createOnce`), not open to others than their owner, and named after the study that they
+ * are about (`fileNameAbout`).
+ *
+ * A log's key signs for it, its database holds every arm, and the studies file what the methods keep secret. So a key that
+ * everybody may use is refused, and there is a warning of whatever else is open to others.
+ */
 import { randomBytes } from 'node:crypto';
 import { closeSync, existsSync, fsyncSync, linkSync, openSync, statSync, unlinkSync } from 'node:fs';
 import { dirname } from 'node:path';
@@ -25,14 +31,12 @@ export function createOnce(file: string, fill: (draft: string) => void): void {
   }
 }
 
+/** Returns once the disk has it: a file, or the names in a folder. */
 export function flush(path: string): void {
   const fd = openSync(path, 'r');
   fsyncSync(fd);
   closeSync(fd);
 }
-
-// Who besides the owner may access a log's files. Its key signs for it, its database holds every arm, and the studies file
-// what the methods keep secret.
 
 /** Bits of a file's mode. */
 const MODE_GROUP = 0o070;
@@ -106,7 +110,7 @@ export function permissionWarnings(
   return warnings;
 }
 
-/** Whoever can read sizes of blocks, or p, guesses better. */
+/** A line if everybody may read the studies file: whoever knows sizes of blocks, or p, guesses better. Undefined if not. */
 export function studiesFileWarning(file: string): string | undefined {
   const mode = modeOf(file);
   if ((mode & MODE_OTHERS) === 0) return undefined;

@@ -1,6 +1,6 @@
 /**
- * Which texts may be recorded: names, free text, and what could be mistaken for another text or for a formula. And how texts
- * are shown in messages and on a terminal.
+ * Texts from people: which may be recorded, as a name or as free text, and which could be mistaken for another text or for a
+ * formula; and how any text is shown in a message, on a terminal or in a spreadsheet.
  *
  * Unicode has invisible characters, and several ways to write what looks the same, so one participant could become two. What
  * is new to the log is checked with `lookAlikeProblem` where it comes in, over HTTP and on the command line, and nowhere
@@ -149,7 +149,7 @@ function escapedUnit(unit: number): string {
   return `\\u${unit.toString(16).padStart(4, '0')}`;
 }
 
-/** The same on one line: control characters become spaces. */
+/** Like `printable`, but on one line: control characters become spaces. */
 export function onOneLine(text: string): string {
   return printable(text.replaceAll(/\p{Cc}/gu, ' '));
 }

@@ -1,7 +1,11 @@
-/** Waiting no longer than so many ms, one heavy job at a time, and how long something took. */
+/**
+ * Nobody waits for ever: what is awaited has a limit in ms, and a second heavy job is refused, not queued. And how long it
+ * took.
+ */
 import { DomainError } from './errors.ts';
 
 /**
+ * What is promised, if it comes in time.
  * @param late the error when it takes longer than `ms` to keep the promise
  * @throws DomainError `unavailable` then, by default
  */
@@ -75,7 +79,10 @@ function shuttingDown(): DomainError {
   return new DomainError('unavailable', 'the service is shutting down');
 }
 
-/** @param started as `performance.now()` gave it. @returns whole milliseconds: more digits say nothing */
+/**
+ * How long something took, in seconds to the millisecond: more digits say nothing.
+ * @param started as `performance.now()` gave it
+ */
 export function secondsSince(started: number): number {
   return Math.round(performance.now() - started) / 1000;
 }

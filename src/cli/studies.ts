@@ -1,8 +1,7 @@
 /**
- * urn studies: check and register compare a studies file with the log and register what is new in it, also while the service
- * runs; list shows the studies in the log. The other commands have files of their own.
+ * urn studies, with three of its commands: check compares a studies file with the log, register registers what is new in the
+ * file, also while the service runs, and list shows the studies in the log. The other commands have files of their own.
  */
-
 import { type Command, Option } from 'commander';
 import { quote } from '../base/text.ts';
 import { unblindedBy } from '../core/access/limited-keys.ts';
@@ -54,8 +53,8 @@ export function studiesCommand(): Command[] {
 }
 
 interface CheckOptions extends LogOptions {
-  studies?: string;
-  json?: boolean;
+  readonly studies?: string;
+  readonly json?: boolean;
 }
 
 const CHECK_HELP = `
@@ -64,7 +63,6 @@ to date), or differs from the design in force: then it takes no participants, an
 prints what the next urn serve, or urn studies register, would register for good: read it first. docs/studies-file.md
 describes the file. If the file is refused, all reasons are listed, each with its line; the exit code is 2.`;
 
-/** Reports problems in the studies file, what would be registered, and how the log differs. */
 function checkCommand(): Command {
   return logCommand('check')
     .description('check the studies file, show what would be registered, and compare it with the log')
@@ -74,6 +72,7 @@ function checkCommand(): Command {
     .action(checkFile);
 }
 
+/** Reports problems in the studies file, what would be registered, and how the log differs. */
 async function checkFile(options: CheckOptions): Promise<void> {
   const file = await checkedStudiesFile(options.studies ?? DEFAULT_STUDIES_FILE);
   const { studies, warnings } = file;
@@ -168,7 +167,6 @@ Example:
   urn studies check --studies studies.yaml
   urn studies register --studies studies.yaml`;
 
-/** Registers the new studies of a file while the service runs. */
 function registerCommand(): Command {
   return logCommand('register')
     .description('register the new studies of the studies file, also while the service runs')

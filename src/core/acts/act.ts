@@ -152,7 +152,11 @@ function withPlaces<T extends MemberNames>(act: T): T {
   return act;
 }
 
-/** The record of an act. @param members an undefined one is left out @throws Error if the event has no place for a member */
+/**
+ * The record of an act.
+ * @param members an undefined one is left out
+ * @throws Error if the event has no place for a member
+ */
 export function factOf(
   event: EventDefinition,
   members: Members,

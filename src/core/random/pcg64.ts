@@ -1,6 +1,6 @@
 /**
- * PCG64, numpy's default generator (PCG XSL-RR 128/64), with numpy's buffering of 32-bit halves, and its bounded integers. The
- * same seed gives the same draws as in numpy.
+ * PCG64, numpy's default generator (PCG XSL-RR 128/64), with numpy's buffering of 32-bit halves, its bounded integers, and
+ * which seeds are too weak for it. The same seed gives the same draws as in numpy.
  *
  * Sources: M. E. O'Neill, "PCG: A Family of Simple Fast Space-Efficient Statistically Good Algorithms for Random
  * Number Generation", HMC-CS-2014-0905 (2014), sections 6.3.3 (XSL-RR) and 4.2 (seeding); numpy `_pcg64.pyx` and

@@ -3,7 +3,6 @@
  * model. Pure, as `decide` is. The rules that need nothing sealed (`beginProblem`, `rowProblem`, `endProblem`) are checked in
  * a blinded bundle, too.
  */
-
 import type { StudyFact } from '../../../events/catalogue.ts';
 import type { PartialEventOf } from '../../../events/record.ts';
 import { microsecondsOf } from '../../base/time.ts';

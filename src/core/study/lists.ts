@@ -2,7 +2,6 @@
  * Lists of allocations that were made elsewhere, which a study with the method `list` follows: registers their entries,
  * passes over those that are used already, and folds both into the model. The deciders are pure, as `decide` is.
  */
-
 import type { StudyFact } from '../../../events/catalogue.ts';
 import { canonicalJson, type PartialEventOf } from '../../../events/record.ts';
 import { counted } from '../../base/wording.ts';

@@ -3,14 +3,13 @@
  * `GET /study_design` and `urn studies show --json` show. The parameters of the method, which nobody at a site may know, are
  * apart, at the end.
  */
-
 import { z } from 'zod';
 import { Protocol } from '../../../events/define.ts';
 import { ALGORITHMS, ImbalanceMeasure, type MethodParameters } from '../../../events/study.ts';
 import { type Design, type Factor, hasRatio, ratioOf } from '../model/design.ts';
 import { currentLevels, headCount, type Participant } from '../model/participants.ts';
 
-/** The method of a study with urns. */
+/** What is shown of the method of a study with urns. */
 export const URN_IN_FORCE = {
   D: ImbalanceMeasure.optional().meta({
     description:
@@ -21,7 +20,7 @@ export const URN_IN_FORCE = {
   beta: z.int().optional().meta({ description: 'Balls added for every other treatment' }),
 };
 
-/** The method of another study. */
+/** The same, of a study with another method. */
 export const METHOD_IN_FORCE = {
   method: z.enum(Object.keys(ALGORITHMS)).optional().meta({
     description: 'The method of allocation; absent: the urn',

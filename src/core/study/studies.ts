@@ -3,7 +3,6 @@
  * It holds the one writer of each study. What the design alone refuses is decided before (`performAct`); the rest is the
  * decider's.
  */
-
 import { randomBytes } from 'node:crypto';
 import { v5 } from 'uuid';
 import type { StudyFact } from '../../../events/catalogue.ts';

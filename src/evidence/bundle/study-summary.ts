@@ -33,8 +33,8 @@ import {
 } from './texts.ts';
 
 /**
- * The most participants, code-breaks, corrections and replacements of packs that are listed one by one. The bundle's records
- * have all of them.
+ * The most that are listed one by one, of participants, code-breaks, corrections, replacements of packs and packs of visits
+ * each. The bundle's records have all of them.
  */
 export const MAX_LISTED = 2000;
 
@@ -459,7 +459,7 @@ export interface Flow {
   readonly unblinded: number;
 }
 
-/** Of participants whose treatments are sealed, or do not matter. */
+/** The one arm of all, where their treatments are sealed or do not matter. */
 const ALL = 'all';
 
 /** The participants of a bundle's report, as the records that were read leave them in the model. */
@@ -543,7 +543,7 @@ export class ReportParticipants {
     };
   }
 
-  /** Of an import that was given up. */
+  /** Nobody is left of an import that was given up. */
   clear(): void {
     this.#revealed.clear();
   }

@@ -1,7 +1,8 @@
 /**
  * The past of a stream: its events from the first up to a moment, folded by the same projections that show the present.
  * Nothing is kept between questions, so each answer costs as much as reading that part of the stream. Commands read it
- * themselves (`foldUntil`); the running service asks one question at a time (`History`).
+ * themselves (`foldUntil`); the running service asks one question at a time (`History`). How people write a moment is at the
+ * end.
  */
 import { decodeRecord, type LogEvent } from '../../../events/record.ts';
 import {
@@ -133,7 +134,7 @@ export class History {
    * @throws DomainError `overloaded` when too many questions are waiting; `unavailable` when the store does not answer;
    *   `halted` when a record cannot be understood
    */
-  foldUntil<P extends Readonly<Record<string, Readable<unknown>>>>(
+  foldUntil<P extends Readables>(
     stream: string,
     projections: P,
     isBeyond: (event: LogEvent) => boolean,
