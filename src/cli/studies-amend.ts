@@ -305,8 +305,8 @@ function protocolProblems(file: ConfiguredStudy, decided: Protocol | undefined):
 }
 
 /** The line of a setting, in the form that compilers use. */
-function fileLineOf({ file, lineOf: lineIn }: ConfiguredStudy, setting: string): string {
-  return `${file}:${lineIn(setting)}`;
+function fileLineOf({ file, lineOf }: ConfiguredStudy, setting: string): string {
+  return `${file}:${lineOf(setting)}`;
 }
 
 /** A problem of a change, with the line of the file that asks for it. */
@@ -445,7 +445,7 @@ function stayingText({ runner }: OpenLog, { stream, design }: Study, change: Des
   return ` (${counted(count, 'participant keeps', 'participants keep')} it)`;
 }
 
-/** With urns, only where odds change. */
+/** Whether the history is shown. With urns, only where odds change. */
 function showsHistory({ design }: Pick<Study, 'design'>, command: Amend, odds: Odds | undefined): boolean {
   return odds !== undefined || (design.method.name !== 'urn' && historyOf(command, design) !== undefined);
 }

@@ -9,7 +9,11 @@ import type { Ledger, SignedCheckpoint } from '../core/log/ledger.ts';
 import type { Logger } from './monitoring/logger.ts';
 import type { OpenLog } from './open/open-log.ts';
 
-/** Begins to save them. What it returns must be stopped with the service. */
+/**
+ * Begins to save the newest checkpoints.
+ * @param witness its file; undefined if there is none
+ * @returns what must be stopped with the service
+ */
 export function keepCheckpoints(
   log: OpenLog,
   witness: string | undefined,
@@ -18,7 +22,7 @@ export function keepCheckpoints(
   const { ledger, lastCheckpoints } = log;
   logFirstCheckpoints(log, logger);
   void ledger.warmUp();
-  const keep = (what: string, write: ConstructorParameters<typeof CheckpointKeeper>[1]) =>
+  const keep = (what: string, write: Write) =>
     new CheckpointKeeper(ledger, write, (error) =>
       logger.error({ why: error.message }, `${what} cannot be written; trying again every second`),
     );

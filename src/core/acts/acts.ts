@@ -143,6 +143,8 @@ export interface CommandOf<N extends ActName> {
  */
 export type Source = 'choose' | 'try' | { readonly recorded: Members };
 
+type ActContext = ParticipantContext<Members>;
+
 /** Decides an act. Every act is decided in this one order. */
 export function decideAct(
   model: Model,
@@ -182,9 +184,6 @@ export function decideAct(
   return { fact, outcome: { type: 'recorded', participantId, moves, data: fact.data } };
 }
 
-type AnyParticipantAct = ParticipantAct<EventDefinition, Form>;
-type ActContext = ParticipantContext<Members>;
-
 function participantFor(model: Model, { asked, randomizedAt }: ActCommand): Participant | undefined {
   const { participantId = '' } = asked as { readonly participantId?: string };
   const holder = model.participants.find(participantId);
@@ -200,6 +199,8 @@ function participantAfter<P extends Enrolled>(
   const event: Happening<EventDefinition> = { data, sections: {}, revision: -1, at: '' };
   return (act.about === 'participant' && act.apply?.(participant, event, design)) || participant;
 }
+
+type AnyParticipantAct = ParticipantAct<EventDefinition, Form>;
 
 /** A participant outside the limits of a key does not exist for it. */
 function limitsProblem(

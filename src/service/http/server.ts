@@ -17,6 +17,7 @@ import type { Metrics } from '../monitoring/metrics.ts';
 import { cutShort, HttpProblem } from './request/problem.ts';
 import { API_HEADERS, envelope } from './request/reply.ts';
 
+/** Where a server listens, and for whom. */
 export interface Listening {
   readonly host: string;
   readonly port: number;
@@ -25,7 +26,7 @@ export interface Listening {
   readonly connectionsPerAddress?: number | undefined;
 }
 
-export interface HttpServerSettings extends Pick<Listening, 'tls' | 'connectionsPerAddress'> {
+interface HttpServerSettings extends Pick<Listening, 'tls' | 'connectionsPerAddress'> {
   /** A connection was refused. The address is given when it holds too many; otherwise all addresses together do. */
   readonly onConnectionRefused?: (address?: string) => void;
   readonly limits?: Partial<Record<keyof typeof LIMITS, number>>;

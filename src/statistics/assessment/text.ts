@@ -48,6 +48,7 @@ export function textOf(
   return parts.join('\n\n');
 }
 
+/** What was assessed, and how: the study and its design, the participants, the trials and the software. */
 export function settingsOf(assessment: Assessment): { readonly name: string; readonly value: string }[] {
   const { plan, version } = assessment;
   const { design, siteFactor } = plan;
@@ -63,7 +64,7 @@ export function settingsOf(assessment: Assessment): { readonly name: string; rea
   ];
 }
 
-/** A row for each figure that some design has, at each n; a column for each design. */
+/** A row for each main figure that some design has; a column for each design. */
 function mainTable({ designs, plan }: Assessment): string[][] {
   const columns = designs.map((design) => figuresByName(design, plan));
   const rows = MAIN_FIGURES.flatMap(({ name, words }) => {
@@ -145,7 +146,7 @@ function figuresText(figures: ReadonlyMap<string, Figure>, site: string | undefi
     .join(', ');
 }
 
-function siteName({ design, siteFactor }: Assessment['plan']): string | undefined {
+function siteName({ design, siteFactor }: SimulationPlan): string | undefined {
   return siteFactor === undefined ? undefined : design.factors[siteFactor]?.name;
 }
 
@@ -159,7 +160,7 @@ function sentenceOf(
 }
 
 /** The outcome and its statistic are the trial's own choice. */
-function analysisSentence({ study, design }: Assessment['plan']): string {
+function analysisSentence({ study, design }: SimulationPlan): string {
   const statistic = design.treatments.length > 2 ? 'F' : 'mean';
   return `The arms are compared by a re-randomization test, which repeats these allocations with everything else held fixed: urn rerandomize --study ${JSON.stringify(study)} --outcomes FILE --outcome COLUMN --statistic ${statistic} --reps 9999 --seed 1 [insert the file, the column, and the statistic of the protocol: mean, ranksum, proportion, logrank, F or kruskal].`;
 }

@@ -72,6 +72,48 @@ export interface StreamReport {
   readonly warnings: readonly Warning[];
 }
 
+const CountsByKind = z.record(z.string(), z.int()).optional();
+
+/** What happened in a study besides its allocations. What did not happen is left out. */
+export const LifeReport = z.strictObject({
+  state: z.enum(STATUSES).meta({ description: 'After the last sound record' }),
+  method: z.string().optional().meta({ description: 'The method of allocation; absent: the urn' }),
+  certain: z.int().optional().meta({
+    description:
+      'Draws in which only one arm was possible. Absent for the urn, and where the draws are withheld',
+  }),
+  imported: z
+    .strictObject({ redrawn: z.int(), unproven: z.int() })
+    .optional()
+    .meta({ description: 'Number of participants that came from another system' }),
+  amendments: z.int().optional().meta({ description: 'Number of amendments of the design' }),
+  corrected: z.int().optional().meta({ description: 'Number of corrections of levels' }),
+  packs: z
+    .strictObject({
+      ...{ registered: z.int(), replaced: z.int(), withdrawn: z.int() },
+      ...{ dispensed: z.int().optional(), corrected: z.int().optional() },
+    })
+    .optional()
+    .meta({
+      description:
+        'How many packs are on the lists, were replaced, and were withdrawn; how many were given out at visits, and how often that was corrected',
+    }),
+  forced: CountsByKind.meta({ description: 'How many allocations were entered by hand, by cause' }),
+  idsCorrected: z.int().optional(),
+  voided: CountsByKind.meta({ description: 'Number of participants who are voided, by cause' }),
+  changedAfterClosing: CountsByKind.meta({
+    description: 'Number of corrections while the study was closed, by type of event',
+  }),
+  revealed: CountsByKind.meta({
+    description: 'Number of code-breaks by category, without those that did not occur',
+  }),
+  unblindingReported: z
+    .int()
+    .optional()
+    .meta({ description: 'Number of reports that a participant was unblinded outside the service' }),
+});
+export type LifeReport = z.infer<typeof LifeReport>;
+
 /** The first record of a stream that is not what it should be. */
 export interface Divergence extends EventName, Mismatch {
   /** Other fields of the same event that differ. */
@@ -211,48 +253,6 @@ export class Warnings {
     return [...this.#byCode.values()];
   }
 }
-
-const CountsByKind = z.record(z.string(), z.int()).optional();
-
-/** What happened in a study besides its allocations. What did not happen is left out. */
-export const LifeReport = z.strictObject({
-  state: z.enum(STATUSES).meta({ description: 'After the last sound record' }),
-  method: z.string().optional().meta({ description: 'The method of allocation; absent: the urn' }),
-  certain: z.int().optional().meta({
-    description:
-      'Draws in which only one arm was possible. Absent for the urn, and where the draws are withheld',
-  }),
-  imported: z
-    .strictObject({ redrawn: z.int(), unproven: z.int() })
-    .optional()
-    .meta({ description: 'Number of participants that came from another system' }),
-  amendments: z.int().optional().meta({ description: 'Number of amendments of the design' }),
-  corrected: z.int().optional().meta({ description: 'Number of corrections of levels' }),
-  packs: z
-    .strictObject({
-      ...{ registered: z.int(), replaced: z.int(), withdrawn: z.int() },
-      ...{ dispensed: z.int().optional(), corrected: z.int().optional() },
-    })
-    .optional()
-    .meta({
-      description:
-        'How many packs are on the lists, were replaced, and were withdrawn; how many were given out at visits, and how often that was corrected',
-    }),
-  forced: CountsByKind.meta({ description: 'How many allocations were entered by hand, by cause' }),
-  idsCorrected: z.int().optional(),
-  voided: CountsByKind.meta({ description: 'Number of participants who are voided, by cause' }),
-  changedAfterClosing: CountsByKind.meta({
-    description: 'Number of corrections while the study was closed, by type of event',
-  }),
-  revealed: CountsByKind.meta({
-    description: 'Number of code-breaks by category, without those that did not occur',
-  }),
-  unblindingReported: z
-    .int()
-    .optional()
-    .meta({ description: 'Number of reports that a participant was unblinded outside the service' }),
-});
-export type LifeReport = z.infer<typeof LifeReport>;
 
 /** A given checkpoint that could not be compared with any verified stream. */
 export interface UnusedCheckpoint {
