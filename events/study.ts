@@ -1,6 +1,6 @@
 /**
- * The life of a study: registered, randomized, recovered; amended; paused, resumed, closed, reopened. Stream
- * `study-<studyId>`. Its allocations rest on the first three.
+ * The life of a study: its registration, randomized participants and recoveries, on which its allocations rest; then its
+ * amendments, and whether it takes participants. Stream `study-<studyId>`.
  *
  * Everything in `data` is in the clear and safe for a blinded reader. Everything in `sections` is sealed (see record.ts).
  * Lists are always arrays, never object keys, because keys such as "10" and "9" would be reordered.

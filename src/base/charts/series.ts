@@ -38,10 +38,9 @@ interface Arm {
 /** Counts of participants, by treatment. */
 export type Counts = Readonly<Record<string, number>>;
 
-/**
- * The colours of charts: those of style/tokens.css if that is on the page, otherwise the ones here. So a chart looks the same
- * in a file of its own.
- */
+// The colours of charts: those of style/tokens.css if that is on the page, otherwise the ones here. So a chart looks the same
+// in a file of its own.
+
 const ARM_COLOURS = ['#0a4d7a', '#c96f00', '#8fc7b5', '#8a4f9e', '#5c6b2f', '#b3476b'] as const;
 
 /** The colour of an arm, by its place among the treatments of the study. With more arms than colours, colours repeat. */
@@ -50,6 +49,7 @@ export function armColour(place: number): string {
   return `var(--arm-${index + 1}, ${ARM_COLOURS[index]})`;
 }
 
+/** The colours of everything else. */
 export const COLOURS = {
   data: 'var(--accent, #0a5c8f)',
   band: 'var(--band, #cfe3f1)',

@@ -1,6 +1,7 @@
 /**
  * The acts that say that something recorded of a participant was wrong: the id, a level, the allocation itself; and that
- * voiding it was. Each has its form, its rules, and what becomes of the participant. The events are in events/corrections.ts.
+ * voiding it was. Each has its form, its rules, and what becomes of the participant. A closed study takes them too, because
+ * mistakes are found at any time, and most of them late. The events are in events/corrections.ts.
  */
 import { z } from 'zod';
 import {
@@ -293,7 +294,6 @@ function isVoidedAsAsked(voided: Voided, { cause, duplicateOf }: VoidAllocationC
 /** The participant was voided by mistake. */
 export const reinstate = participantAct({
   writes: AllocationReinstated,
-  // Mistakes are found at any time, and most of them late.
   may: { scopes: ['correct'], commandLine: true, in: SETTLED },
   isCorrection: true,
   asks: { ...aboutParticipant, note: Note },

@@ -1,6 +1,6 @@
 /**
  * What an amendment does to the next draws: each arm's probability before and after, by the level whose urn is drawn from.
- * Only of studies with urns.
+ * Only studies with urns have such odds.
  */
 
 import type { DesignChange, History } from '../../../events/study.ts';
@@ -29,6 +29,7 @@ export interface LevelOdds {
 }
 
 /**
+ * The odds before an amendment, and after it under each history that may be meant.
  * @param revision the one that the amendment would have
  * @returns undefined if no urn that is drawn from changes
  */
@@ -51,6 +52,7 @@ export function oddsOf(state: Model, command: Amend, revision: number): Odds | u
   };
 }
 
+/** The history that is asked for, otherwise the default. Undefined if no change touches what the method draws from. */
 export function historyOf({ history, changes }: Amend, design: Pick<Design, 'method'>): History | undefined {
   return history ?? defaultHistory(changes, design);
 }

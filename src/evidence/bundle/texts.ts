@@ -15,7 +15,10 @@ export type ActEvent = PartialEventOf<ActName>;
 /** The id in use, of the participant with this id as randomized. */
 type IdOf = (participantId: string) => string;
 
-/** @param more further details */
+/**
+ * What an act recorded, and its details.
+ * @param more further details
+ */
 export function actText(
   event: ActEvent,
   idOf: IdOf,

@@ -5,6 +5,8 @@
  * The messages (docs/feed.md) are records and checkpoints as CloudEvents 1.0, in the binary mode of the Kafka binding. The
  * attributes are headers and the data is the value, so the bytes of a record are those in the log, from which its leaf is
  * computed.
+ *
+ * A session publishes only if the positions in Kafka agree with the state of the log (`stateOfLog`).
  */
 
 import { CloudEvent, Kafka } from 'cloudevents';
@@ -25,7 +27,7 @@ import { BrokenStream, type StoredRecord } from '../../store/event-store.ts';
 import type { OpenLog } from '../open/open-log.ts';
 import type { FeedPosition, FeedPositions, LogState } from './positions.ts';
 
-/** A transaction costs some milliseconds, whatever is in it. */
+/** The most in one transaction, which costs some milliseconds whatever is in it. */
 export const MOST_RECORDS = 500;
 /** Kafka refuses more than 1 MiB at once. */
 export const MOST_BYTES = 768 * 1024;

@@ -8,7 +8,7 @@ import { ownDesign, type SimulatedDesign, type SimulationPlan } from '../simulat
 import type { DesignResult, Figure } from '../simulation/summary.ts';
 import { rangeNames, valueNames } from '../simulation/tally.ts';
 
-/** Three arms, 2:1:1 */
+/** `A, B, in equal numbers`, or with a ratio `2:1 ("A" 2, "B" 1)`. */
 export function armsText({ treatments, ratio }: SimulatedDesign): string {
   return hasRatio({ ratio }) ? ratioText(treatments, ratio) : `${treatments.join(', ')}, in equal numbers`;
 }
@@ -127,7 +127,7 @@ export function figuresByName(
   return all;
 }
 
-/** The names that the study's own design will have; those after all participants also without `@n`. */
+/** The names of the figures that the study's own design will have; those after all participants also without `@n`. */
 export function figureNames(plan: SimulationPlan): string[] {
   const { design, at, participants } = plan;
   const factors = design.own ? [] : design.factors.map(({ name }) => name);

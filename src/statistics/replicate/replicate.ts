@@ -1,6 +1,7 @@
 /**
- * One run of a study: the same people, levels and decisions, and other random numbers. Expected bands and re-randomization
- * tests are made of many. Threads and the process of the bands load this, so it does not load the model of a study.
+ * One run of a study: the same people, levels and decisions, and other random numbers, from seeds of their own. Expected
+ * bands and re-randomization tests are made of many. Threads and the process of the bands load this, so it does not load the
+ * model of a study.
  */
 
 import { hash } from 'node:crypto';

@@ -1,8 +1,9 @@
 /**
  * POST /study_participants: randomizes a new participant. The parameters are in the query string, as in the contract: a body is
  * ignored, and so are parameters that are neither the route's own nor factors of the study. But a client must not believe that
- * it was understood when it was not. An error says so if there is a body, a misspelt dry run is refused, and every other ignored
- * parameter is named in the header `Urn-Ignored`.
+ * it was understood when it was not. An error says so if there is a body. A name that could be a misspelt parameter of the
+ * service is refused: a misspelt dry run would randomize somebody. Every other one that is not read is named in the header
+ * `Urn-Ignored`.
  */
 import type { IncomingMessage } from 'node:http';
 import type { Scope } from '../../../../events/access.ts';
@@ -161,15 +162,15 @@ export function randomizeParticipant(services: Services) {
 }
 
 /** What is checked before the key. @throws HttpProblem 400 */
-function checkForm(http: StudyRequest['http'], query: StudyRequest['query']): void {
+function checkForm(http: IncomingMessage, query: Query): void {
   refuseBodyInstead(http, query);
   idempotencyKeyOf(http);
   onBehalfOf(http);
 }
 
 /**
- * The misspelt parameters. Others that are not read are named in a header, which is set here so that nothing can fail after
- * the decision.
+ * A problem for each misspelt parameter. Others that are not read are named in a header, which is set here so that nothing
+ * can fail after the decision.
  */
 function misspeltParameters({ query, design, response }: StudyRequest): string[] {
   const { factors } = design();
@@ -183,7 +184,7 @@ function misspeltParameters({ query, design, response }: StudyRequest): string[]
 const OWN_PARAMETERS = new Set(['api_key', 'study', 'id', BG_STATE, DRY_RUN]);
 
 /** Adds any problem with the parameter to the list. */
-function isDryRun(query: StudyRequest['query'], problems: string[]): boolean {
+function isDryRun(query: Query, problems: string[]): boolean {
   const value = query.get(DRY_RUN);
   if (value !== undefined && value !== 'true') problems.push(`${DRY_RUN} must be true`);
   return value === 'true';
