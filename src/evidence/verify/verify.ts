@@ -2,8 +2,8 @@
  * Verifies a log or some of its studies: checks every record, decides every event again, and compares the tree of each
  * stream with its kept checkpoints.
  *
- * The streams are audited one after another: `log` and `access` first, because the others refer to them. No events are kept;
- * replay-study.ts says what is.
+ * The streams are audited one after another: `log` and `access` first, because the others refer to them. No events are kept,
+ * only what the checks of later ones need.
  */
 import { v5 } from 'uuid';
 import { streamKind } from '../../../events/catalogue.ts';

@@ -1,9 +1,9 @@
 /**
  * Checks a study's events without deciding them again: what the decider takes for granted because it was checked when the
- * request arrived, who acted, and where a recovery must be. Also adds warnings.
+ * request arrived (levels and ids, rows of an import, times), who acted, and where a recovery must be. Also warns of what is
+ * possible but suspect. What the decider itself refuses is put in the words of a mismatch at the end.
  *
- * It needs nothing that a bundle may withhold, so both replays of a study use it. Participants' ids, the rows of an import and
- * the times that events state have a class each.
+ * It needs nothing that a bundle may withhold, so both replays of a study use it.
  */
 import {
   canonicalJson,
@@ -104,6 +104,29 @@ export class StudyChecks {
     return this.#times.future(event);
   }
 
+  #participantMismatch(
+    { participantId, levels }: EnrolmentEvent['data'],
+    model: Model | undefined,
+  ): Mismatch | undefined {
+    if (!model) return undefined;
+    const factors = activeFactors(model.design);
+    if (levels.length !== factors.length)
+      return mismatch(
+        'data.levels',
+        `${factors.length} levels`,
+        levels.length,
+        'there must be one of each factor',
+      );
+    for (const [i, { factor, level }] of levels.entries()) {
+      const known = factors[i];
+      if (factor !== known?.name)
+        return mismatch(`data.levels[${i}].factor`, known?.name, factor, 'not the factor in the design');
+      if (!known.levels.includes(level))
+        return mismatch(`data.levels[${i}].level`, known.levels, level, 'no such level in the design');
+    }
+    return this.#ids?.mismatch(participantId, 'data.participantId');
+  }
+
   /**
    * What is wrong with an event that was decided as it is: its times, and who wrote it.
    * @param model of the study before the event
@@ -170,27 +193,14 @@ export class StudyChecks {
     this.#life.take(event, model);
   }
 
-  #participantMismatch(
-    { participantId, levels }: EnrolmentEvent['data'],
-    model: Model | undefined,
-  ): Mismatch | undefined {
-    if (!model) return undefined;
-    const factors = activeFactors(model.design);
-    if (levels.length !== factors.length)
-      return mismatch(
-        'data.levels',
-        `${factors.length} levels`,
-        levels.length,
-        'there must be one of each factor',
+  #begin({ data, revision }: PartialEventOf<'StudyRegistered'>): void {
+    this.#ids = new IdChecks(this.#warnings, data.configuration.idPattern);
+    if (data.seedWeak)
+      this.#warnings.add(
+        'weak-seed',
+        'the seed is below 2^96: it can be found by search from published allocations',
+        revision,
       );
-    for (const [i, { factor, level }] of levels.entries()) {
-      const known = factors[i];
-      if (factor !== known?.name)
-        return mismatch(`data.levels[${i}].factor`, known?.name, factor, 'not the factor in the design');
-      if (!known.levels.includes(level))
-        return mismatch(`data.levels[${i}].level`, known.levels, level, 'no such level in the design');
-    }
-    return this.#ids?.mismatch(participantId, 'data.participantId');
   }
 
   #warnOfSharedSeed({ data, sections, revision }: PartialEventOf<'StudyRegistered'>): void {
@@ -202,16 +212,6 @@ export class StudyChecks {
       this.#warnings.add(
         'seed-shared',
         `the seed is that of the study ${JSON.stringify(other)}, so both drew the same numbers`,
-        revision,
-      );
-  }
-
-  #begin({ data, revision }: PartialEventOf<'StudyRegistered'>): void {
-    this.#ids = new IdChecks(this.#warnings, data.configuration.idPattern);
-    if (data.seedWeak)
-      this.#warnings.add(
-        'weak-seed',
-        'the seed is below 2^96: it can be found by search from published allocations',
         revision,
       );
   }
@@ -306,79 +306,6 @@ function stakeOf(
   return participant && act?.about === 'participant'
     ? stakeIn(act, event, participant, { factors })
     : { need: 'all', of: [[]] };
-}
-
-/** The mismatch of an event that the decider would have refused. */
-export function undecided(type: PartialStudyEvent['type'], outcome: StudyOutcome): Mismatch {
-  if (outcome.type === 'impossible')
-    return mismatch(
-      memberPath(type, outcome.field),
-      'what is possible in this study',
-      undefined,
-      outcome.why,
-    );
-  if (outcome.type === 'not-amendable' || outcome.type === 'unfit') {
-    const [problem] = outcome.problems;
-    return mismatch(
-      `data.${problem?.field}`,
-      'what the design before it allows',
-      undefined,
-      problem?.why ?? 'it would not have been decided',
-    );
-  }
-  if (outcome.type === 'already') return mismatch('type', undefined, type, outcome.why);
-  if (outcome.type === 'stale')
-    return mismatch(
-      outcome.field === undefined ? 'type' : memberPath(type, outcome.field),
-      'what was so before',
-      undefined,
-      outcome.why,
-    );
-  const why =
-    outcome.type === 'refused'
-      ? `the study is ${outcome.because}${type === 'ParticipantRandomized' ? ' and takes no participants' : ''}`
-      : (UNDECIDED_BECAUSE[outcome.type] ?? 'it would not have been decided');
-  return mismatch('type', undefined, type, why);
-}
-
-const UNDECIDED_BECAUSE: Partial<Record<StudyOutcome['type'], string>> = {
-  'already-registered': 'the study is registered already',
-  'not-registered': 'no study is registered in this stream before it',
-  'already-recovered': 'its generator has already been restarted for this recovery or a later one',
-  'already-recorded': 'the same code-break is recorded already',
-  'no-such-participant': 'no participant with that id, and no pack with that code, is known before it',
-  'dispensed-already': 'the participant has a pack for this visit',
-  'no-code': 'a treatment has no pack left for the participant',
-  'no-entry': 'the list has no entry for the participant, or entries are to be skipped first',
-  'not-importing': 'no import is under way',
-  'not-empty': 'the study has participants already',
-  duplicate: 'a participant with that id is randomized already',
-  full: 'the study, or one of its levels, has reached its limit',
-  'level-unknown': 'the study has no such level',
-  'level-closed': 'a level of the participant is closed',
-  repeated: 'its idempotency key belongs to an earlier request of the same user',
-  'done-before': 'its idempotency key belongs to an earlier request of the same user',
-  'outside-limits': 'the key is limited to other levels',
-  'idempotency-key-reused': 'its idempotency key belongs to an earlier request of the same user',
-};
-
-/** The path of a member named by a decider. */
-function memberPath(type: PartialStudyEvent['type'], field: string): string {
-  const inList = type === 'ListRegistered' && /^(?:entries|first)\b/.test(field);
-  return `${inList ? 'list' : (SECTION_OF_MEMBER.get(field) ?? 'data')}.${field}`;
-}
-
-/** The sealed section that holds a member named by a decider. All other members are in the clear. */
-const SECTION_OF_MEMBER = new Map([
-  ['treatment', 'allocation'],
-  ['slot', 'allocation'],
-  ['entries', 'codes'],
-  ['codes', 'withdrawn'],
-]);
-
-/** How many more participants a study has after an event. */
-export function enrolments(event: PartialEvent): number {
-  return isEnrolment(event) && !('replaces' in event.data) ? 1 : 0;
 }
 
 /** Checks the ids of a study's participants against its pattern, and warns of ids that look like others. */
@@ -618,4 +545,77 @@ class TimeChecks {
       'it is earlier than the registration',
     );
   }
+}
+
+/** The mismatch of an event that the decider would have refused. */
+export function undecided(type: PartialStudyEvent['type'], outcome: StudyOutcome): Mismatch {
+  if (outcome.type === 'impossible')
+    return mismatch(
+      memberPath(type, outcome.field),
+      'what is possible in this study',
+      undefined,
+      outcome.why,
+    );
+  if (outcome.type === 'not-amendable' || outcome.type === 'unfit') {
+    const [problem] = outcome.problems;
+    return mismatch(
+      `data.${problem?.field}`,
+      'what the design before it allows',
+      undefined,
+      problem?.why ?? 'it would not have been decided',
+    );
+  }
+  if (outcome.type === 'already') return mismatch('type', undefined, type, outcome.why);
+  if (outcome.type === 'stale')
+    return mismatch(
+      outcome.field === undefined ? 'type' : memberPath(type, outcome.field),
+      'what was so before',
+      undefined,
+      outcome.why,
+    );
+  const why =
+    outcome.type === 'refused'
+      ? `the study is ${outcome.because}${type === 'ParticipantRandomized' ? ' and takes no participants' : ''}`
+      : (UNDECIDED_BECAUSE[outcome.type] ?? 'it would not have been decided');
+  return mismatch('type', undefined, type, why);
+}
+
+const UNDECIDED_BECAUSE: Partial<Record<StudyOutcome['type'], string>> = {
+  'already-registered': 'the study is registered already',
+  'not-registered': 'no study is registered in this stream before it',
+  'already-recovered': 'its generator has already been restarted for this recovery or a later one',
+  'already-recorded': 'the same code-break is recorded already',
+  'no-such-participant': 'no participant with that id, and no pack with that code, is known before it',
+  'dispensed-already': 'the participant has a pack for this visit',
+  'no-code': 'a treatment has no pack left for the participant',
+  'no-entry': 'the list has no entry for the participant, or entries are to be skipped first',
+  'not-importing': 'no import is under way',
+  'not-empty': 'the study has participants already',
+  duplicate: 'a participant with that id is randomized already',
+  full: 'the study, or one of its levels, has reached its limit',
+  'level-unknown': 'the study has no such level',
+  'level-closed': 'a level of the participant is closed',
+  repeated: 'its idempotency key belongs to an earlier request of the same user',
+  'done-before': 'its idempotency key belongs to an earlier request of the same user',
+  'outside-limits': 'the key is limited to other levels',
+  'idempotency-key-reused': 'its idempotency key belongs to an earlier request of the same user',
+};
+
+/** The path of a member named by a decider. */
+function memberPath(type: PartialStudyEvent['type'], field: string): string {
+  const inList = type === 'ListRegistered' && /^(?:entries|first)\b/.test(field);
+  return `${inList ? 'list' : (SECTION_OF_MEMBER.get(field) ?? 'data')}.${field}`;
+}
+
+/** The sealed section that holds a member named by a decider. All other members are in the clear. */
+const SECTION_OF_MEMBER = new Map([
+  ['treatment', 'allocation'],
+  ['slot', 'allocation'],
+  ['entries', 'codes'],
+  ['codes', 'withdrawn'],
+]);
+
+/** How many more participants a study has after an event. */
+export function enrolments(event: PartialEvent): number {
+  return isEnrolment(event) && !('replaces' in event.data) ? 1 : 0;
 }
