@@ -1,7 +1,7 @@
 /**
  * What the log's Ed25519 key signs (RFC 8032), and how signatures are checked: checkpoints of its streams, the notes that hold
- * them, and the key's own successor. Below these, the keys themselves. The formats are those of C2SP; how they are written and
- * read is in formats.ts, which also runs in browsers.
+ * them, and the key's own successor. Below these, the keys themselves. The formats are those of C2SP; how they are read, before
+ * any signature is checked, is in formats.ts, which also runs in browsers.
  */
 import { createPrivateKey, createPublicKey, type KeyObject, randomBytes, sign, verify } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
@@ -164,21 +164,7 @@ function successorText({ logName, logId, publicKey }: Successor): string {
   return `${logName}/signing-key\n${logId}\n${publicKey}\n`;
 }
 
-/** Parses a verifier key from the log; undefined when it is not one, or its name is not the log's. */
-export function keyOfLog(publicKey: string, logName: string): VerifierKey | undefined {
-  try {
-    const key = parseVerifierKey(publicKey, 'publicKey');
-    return key.name === logName ? key : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
 // Keys
-
-/** DER header of a PKCS #8 Ed25519 private key (RFC 8410 §7); the 32-byte key follows. */
-const PKCS8_PREFIX = Buffer.from('302e020100300506032b657004220420', 'hex');
-const PRIVATE_KEY_BYTES = 32;
 
 /**
  * The log's key pair: a verifier key, and the signer key as Go's golang.org/x/mod/sumdb/note writes it:
@@ -197,6 +183,8 @@ export interface SigningKey {
   /** The signer key: secret. */
   readonly secret: string;
 }
+
+const PRIVATE_KEY_BYTES = 32;
 
 /** @throws DomainError `identity` when the name is not valid for a key */
 export function makeSigningKey(name: string): SigningKey {
@@ -229,6 +217,9 @@ export function parseSigningKey(text: string, where: string): SigningKey {
     );
   return key;
 }
+
+/** DER header of a PKCS #8 Ed25519 private key (RFC 8410 §7); the 32-byte key follows. */
+const PKCS8_PREFIX = Buffer.from('302e020100300506032b657004220420', 'hex');
 
 function privateKeyOf(raw: Buffer): KeyObject {
   return createPrivateKey({ key: Buffer.concat([PKCS8_PREFIX, raw]), format: 'der', type: 'pkcs8' });
@@ -273,6 +264,16 @@ export function parseVerifierKey(text: string, where: string): VerifierKey {
       `${where} is damaged: its name, key id and key do not belong together (hint: get the verifier key anew)`,
     );
   return key;
+}
+
+/** Parses a verifier key from the log; undefined when it is not one, or its name is not the log's. */
+export function keyOfLog(publicKey: string, logName: string): VerifierKey | undefined {
+  try {
+    const key = parseVerifierKey(publicKey, 'publicKey');
+    return key.name === logName ? key : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 /** DER header of an Ed25519 public key (RFC 8410 §4); the 32-byte key follows. */
