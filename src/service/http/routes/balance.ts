@@ -14,8 +14,6 @@ import { HttpProblem } from '../request/problem.ts';
 import { checked, SUCCESS } from '../request/reply.ts';
 import { momentOf, type Services, type StudyReply, studyAt, studyHandler } from '../request/study-request.ts';
 
-const BALANCE_PARAMETERS = new Set(['api_key', 'study', ...MOMENT_PARAMETERS]);
-
 const Counts = z
   .array(z.int())
   .meta({ description: 'Number of participants on each treatment, in the order of `treatments`' });
@@ -80,7 +78,9 @@ export const balanceOperation = operation(
   },
 );
 
-/** GET /balance: how many participants of each level got each treatment. Such totals reveal arms, so it needs `audit`. */
+const BALANCE_PARAMETERS = new Set(['api_key', 'study', ...MOMENT_PARAMETERS]);
+
+/** GET /balance. Such totals reveal arms, so it needs `audit`. */
 export function getBalance(services: Services) {
   return studyHandler(services, ['audit'], async (request) => {
     const { query, accepted, study } = request;
@@ -108,10 +108,6 @@ function balanceReply(balance: Balance | undefined, revision: number): StudyRepl
 }
 
 const BAND_SCOPES = ['read', 'audit'] as const;
-const BAND_PARAMETERS = new Set(['api_key', 'study', 'urn.min_revision']);
-/** A request waits no longer than this for a band. */
-const BAND_WAIT_MS = 1500;
-const RETRY_AFTER_SECONDS = '2';
 
 const EXAMPLE_AT_TWO_POINTS = {
   expected: [
@@ -148,7 +144,12 @@ export const expectedBalanceOperation = operation(
   },
 );
 
-/** GET /expected_balance: how far apart the arms of a study are, and how far apart they are in replicates of it. */
+const BAND_PARAMETERS = new Set(['api_key', 'study', 'urn.min_revision']);
+/** A request waits no longer than this for a band. */
+const BAND_WAIT_MS = 1500;
+const RETRY_AFTER_SECONDS = '2';
+
+/** GET /expected_balance. The replicates are made in the background, so the answer may be to ask again. */
 export function getExpectedBalance(services: Services) {
   return studyHandler(services, BAND_SCOPES, async ({ query, accepted: { key }, design, study }) => {
     refuseProblems(unknownParameters(query, BAND_PARAMETERS, 'expected-balance'));

@@ -55,13 +55,19 @@ import {
   wantsCsv,
 } from '../request/study-view.ts';
 
+/** The longest page. */
+const MAX_LIMIT = 1000;
+/** The longest text to search for: as long as an id. */
+const MAX_SEARCH = 128;
+const ORDERS = ['asc', 'desc'] as const;
+
 const PAGE_OPTIONS = [
   {
     name: 'urn.limit',
     in: 'query',
     description:
       'Maximum number of participants in the response. The header Urn-Next says where the next page begins, in the order of randomization and without urn.offset.',
-    schema: { type: 'integer', minimum: 1, maximum: 1000 },
+    schema: { type: 'integer', minimum: 1, maximum: MAX_LIMIT },
   },
   {
     name: 'urn.from',
@@ -89,14 +95,14 @@ const PAGE_OPTIONS = [
     name: 'urn.order',
     in: 'query',
     description: '`desc` reverses the whole list. By default `asc`.',
-    schema: { type: 'string', enum: ['asc', 'desc'] },
+    schema: { type: 'string', enum: ORDERS },
   },
   {
     name: 'urn.search',
     in: 'query',
     description:
       'Only participants whose id contains this text, or whose id as randomized does if it was corrected. Case is ignored.',
-    schema: { type: 'string', minLength: 1, maxLength: 128 },
+    schema: { type: 'string', minLength: 1, maxLength: MAX_SEARCH },
   },
 ];
 
@@ -233,11 +239,6 @@ interface WantedPage {
   readonly continuesByRevision: boolean;
 }
 
-/** The longest page. */
-const MAX_LIMIT = 1000;
-/** The longest text to search for: as long as an id. */
-const MAX_SEARCH = 128;
-const ORDERS = ['asc', 'desc'] as const;
 /** With any of these, the answer says how many participants there are on all pages. */
 const COUNTED_WITH = ['urn.limit', 'urn.sort', 'urn.order', 'urn.search', 'urn.offset'] as const;
 
