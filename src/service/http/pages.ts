@@ -1,11 +1,6 @@
 /**
  * What is served as files: the pages for people, and the API's documentation. All of it comes with the program, and is served
  * from memory: a file opened for each request would hold a descriptor for as long as the client takes to read it.
- *
- * The pages are `/`, `/pages/…` and their files below `/assets/`. Every path below `/pages/` is answered with the same
- * document, whose script shows what the path asks for. They are as built into dist/pages.
- *
- * The documentation at /docs is Swagger UI over /openapi.json.
  */
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
@@ -18,6 +13,11 @@ import type { Locals } from './request/observation.ts';
 import { HttpProblem } from './request/problem.ts';
 import { endInPieces } from './request/reply.ts';
 
+/**
+ * The pages, as built into dist/pages: `/`, `/pages/…` and their files below `/assets/`. Every path below `/pages/` is answered
+ * with the same document, whose script shows what the path asks for.
+ * @throws Error when the pages have not been built
+ */
 export function pagesRouter(): Router {
   const folder = pagesFolder();
   const index = fileIn(folder, 'index.html');
@@ -129,7 +129,7 @@ function sendPageFile(
   endInPieces(response, content);
 }
 
-/** Readable documentation at /docs. */
+/** The documentation at /docs: Swagger UI over /openapi.json. */
 export function docsRouter(): Router {
   const router = Router();
   router.use((request, response, next) => {
@@ -159,7 +159,6 @@ export function docsRouter(): Router {
     }),
   );
   const { resolve } = createRequire(import.meta.url);
-  // Served from memory: a file opened for each request would hold a descriptor for as long as the client takes to read it.
   for (const [name, type] of Object.entries(DOCS_ASSETS))
     serveDocs(router, `/${name}`, type, readFileSync(resolve(`swagger-ui-dist/${name}`)));
   serveDocs(router, '/', 'text/html', Buffer.from(DOCS_PAGE));

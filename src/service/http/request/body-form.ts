@@ -1,6 +1,6 @@
 /**
- * The form of a JSON body: made from what an act asks for, in the words of HTTP, and what is wrong with a body, in words. The
- * command line reads it, too, so it must not need Express.
+ * JSON bodies: the form of one that asks for an act, made from what the act asks for; and what is wrong with a body, in words.
+ * The command line checks what it asks by the same form, so nothing here may need Express.
  */
 import { z } from 'zod';
 import { counted } from '../../../base/wording.ts';
@@ -12,6 +12,7 @@ import { hintsAmong } from './parameters.ts';
 export type ActBody = z.ZodType<{ readonly study: string; readonly dry_run?: boolean | undefined }>;
 
 /**
+ * The form of a body that asks for the act: what the act asks for, in the words of HTTP.
  * @param more members of the route
  * @param unread members of the act that the body lacks
  */
@@ -40,8 +41,6 @@ export function askedIn<N extends ActName>(act: N, body: Members): ActValues<N> 
   // The types of the members are in the form.
   return Object.fromEntries(names.map((name) => [name, body[bodyName(name)]])) as ActValues<N>;
 }
-
-type RawIssue = z.core.$ZodRawIssue;
 
 /** The result of a check, or every problem with what was checked. */
 export function checkedBody<T>(json: unknown, schema: z.ZodType<T>): { data: T } | { problems: string[] } {
@@ -109,7 +108,7 @@ const KINDS: Readonly<Record<string, string>> = {
 };
 
 /** A sentence in place of zod's own; undefined where zod's will do. A schema's own words come before both. */
-function wordsFor(issue: RawIssue): string | undefined {
+function wordsFor(issue: z.core.$ZodRawIssue): string | undefined {
   switch (issue.code) {
     case 'invalid_type':
       return KINDS[issue.expected] && `must be ${KINDS[issue.expected]}`;

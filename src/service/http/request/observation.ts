@@ -1,7 +1,7 @@
 /**
- * What the service log, the metrics and the recorder are told of each request. The URL is never logged, because it may contain
- * the key and data of a participant. Of refused requests of known users, the operation, study and reason are recorded, but never
- * the content.
+ * What is noted of each request while it is answered, and who is told: the service log, the metrics, the recorder if it is
+ * refused, and the client if its study is a test. The URL is never logged, because it may contain the key and data of a
+ * participant. Of refused requests of known users, the operation, study and reason are recorded, but never the content.
  */
 import type { NextFunction, Request, Response } from 'express';
 import type { RefusalReason } from '../../../../events/operations.ts';

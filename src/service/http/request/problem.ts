@@ -1,8 +1,8 @@
 /**
  * Problems with a request, as HTTP statuses. This is the only place that maps errors of the domain to statuses.
  *
- * One problem has no code to throw it to: Node tells the connection (server.ts), not the request, that a body ends before it is
- * complete. It is handed over here, because the server reads no bodies, and a server of metrics alone must not load what does.
+ * One problem cannot be thrown to whoever reads the request: that its body ends before it is complete, which Node reports of the
+ * connection (server.ts). It is handed over here (`cutShort`), because a server of metrics alone must not load what reads bodies.
  */
 import type { IncomingMessage } from 'node:http';
 import { BudgetError, DomainError, type DomainErrorCode } from '../../../base/errors.ts';
