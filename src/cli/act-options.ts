@@ -1,6 +1,6 @@
 /**
- * Options of the commands that ask for acts: of which participant, what is asked, and why; and how a refusal is put in the words
- * of these options.
+ * What the commands that ask for acts share: their options (of which participant, what is asked, and why), what such a command
+ * is made of besides its act, and how a refusal is put in the words of these options.
  */
 import { type Command, Option } from 'commander';
 import { freeTextProblem, quote } from '../base/text.ts';
@@ -83,7 +83,7 @@ export interface ActRow {
   readonly group: 'participants' | 'codes' | 'unblindings' | 'studies';
   readonly verb: string;
   readonly summary: string;
-  /** Beside those that name the study and the participant. Each has the name of a member, unless `read` says otherwise. */
+  /** Besides those that name the study and the participant. Each has the name of a member, unless `read` says otherwise. */
   readonly options: readonly Option[];
   readonly help: string;
   /** @throws ImportError */

@@ -1,8 +1,7 @@
 /**
- * From a file to the log: a command reads the file, which reports all its problems together (`withFileProblems`), and registers
- * what it has, list by list (`writeLists`).
+ * What commands that read a file share: all problems of the file become one error of the command, and the lists that it has are
+ * registered one after another.
  */
-
 import type { StudyOutcome } from '../core/model/outcomes.ts';
 import type { RegisterList, RegisterPacks } from '../core/study/commands.ts';
 import type { Study } from '../core/study/studies.ts';
@@ -43,6 +42,7 @@ function shortProblem(problem: string): string {
 /**
  * Registers the lists for as long as none is refused.
  * @param all all entries of these lists, in words
+ * @param shownAs what the progress counts
  * @param refuse throws for a list that is not taken
  * @returns the revision of each list
  */

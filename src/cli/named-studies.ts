@@ -2,7 +2,6 @@
  * What the commands about studies share: opens the log with everything folded, suspends what `urn serve` would, finds a study by
  * its name, and sums it up in a few words.
  */
-
 import { counted } from '../base/wording.ts';
 import { suspendWhileDiffering } from '../core/configuration/file-and-log.ts';
 import { LOG_STREAM } from '../core/log/log-stream.ts';

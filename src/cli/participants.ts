@@ -2,7 +2,6 @@
  * urn participants: who is in a study, and what happened to one of them, never with an arm; and force, which enters an
  * allocation that was made outside the service. The acts on participants come from the table of acts.
  */
-
 import type { Command } from 'commander';
 import { ForcedCause } from '../../events/from-outside.ts';
 import { PackCode } from '../../events/study.ts';

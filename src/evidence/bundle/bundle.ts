@@ -1,6 +1,6 @@
 /**
- * Writes a bundle: one file with a study's records and everything needed to verify them, a report, and a verifier that
- * does not need this software. docs/bundle.md describes the format. Every record is read once and goes straight into the
+ * Writes a bundle, or only its report. A bundle is one file with a study's records and everything needed to verify them, a
+ * report, and a verifier that does not need this software. docs/bundle.md describes the format. Every record is read once and goes straight into the
  * archive. In memory are a page of the store, the tree (some 64 bytes per record), the study's keys and the report's data (some
  * 200 bytes per participant).
  */
@@ -113,7 +113,7 @@ class Composition {
   readonly verifier = readVerifier();
   /** The files that the manifest lists: all that were written before it. */
   readonly written: WrittenFile[] = [];
-  /** This and the next two are complete once the record files have been written. */
+  /** Like `streams` and `rolledBack`, complete once the record files have been written. */
   readonly summary: StudySummary;
   readonly streams: StreamSummary[] = [];
   readonly rolledBack: Rollback[] = [];
