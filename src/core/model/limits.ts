@@ -3,7 +3,6 @@
  * thing (key-limits.ts).
  */
 import type { LevelLimit } from '../../../events/access.ts';
-import type { Level } from '../../../events/study.ts';
 import { type Design, type Factor, levelNow } from './design.ts';
 import { limitedLevels } from './key-limits.ts';
 import type { FullLimit, StudyOutcome } from './outcomes.ts';
@@ -131,10 +130,4 @@ export function noSuchLevel(factor: Factor, asked: string, choices = factor.leve
 /** What could be asked for instead, as the end of a sentence. */
 export function allowed(levels: readonly string[]): string {
   return `(allowed: ${levels.map((level) => JSON.stringify(level)).join(', ')})`;
-}
-
-/** The levels as a record has them: without retired factors. */
-export function namedLevels({ factors }: Pick<Design, 'factors'>, levels: readonly string[]): Level[] {
-  const named = factors.map(({ name }, i) => ({ factor: name, level: levels[i] ?? NONE }));
-  return factors.some(({ isRetired }) => isRetired) ? named.filter((_, i) => !factors[i]?.isRetired) : named;
 }

@@ -247,6 +247,12 @@ function levelsRenamed(levels: readonly string[], { factor, from, to }: Renaming
   return levels[factor] === from ? levels.with(factor, to) : levels;
 }
 
+/** The levels as a record has them: without retired factors. */
+export function namedLevels({ factors }: Pick<Design, 'factors'>, levels: readonly string[]): Level[] {
+  const named = factors.map(({ name }, i) => ({ factor: name, level: levels[i] ?? NONE }));
+  return factors.some(({ isRetired }) => isRetired) ? named.filter((_, i) => !factors[i]?.isRetired) : named;
+}
+
 /** One level per factor, in the order of the study, of a record, which leaves out retired factors. */
 export function levelsByFactor(named: readonly Level[], factors: Design['factors']): readonly string[] {
   if (named.length === factors.length) return named.map(({ level }) => level);

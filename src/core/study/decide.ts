@@ -20,7 +20,7 @@ import { breakCode, recordedAlready } from '../acts/unblinding.ts';
 import { allocate } from '../methods/method.ts';
 import { levelNow, openTreatments, revealsArm } from '../model/design.ts';
 import { isPackWithin } from '../model/key-limits.ts';
-import { fullLimit, levelRefusal, namedLevels } from '../model/limits.ts';
+import { fullLimit, levelRefusal } from '../model/limits.ts';
 import { methodOf } from '../model/method-of.ts';
 import {
   answeredBefore,
@@ -34,7 +34,7 @@ import {
 } from '../model/model.ts';
 import { impossible, type StudyOutcome } from '../model/outcomes.ts';
 import { idByPack, lacksPacks, listProblem, MAX_ENTRY_BYTES, packFor } from '../model/packs.ts';
-import { currentLevels, NONE } from '../model/participants.ts';
+import { currentLevels, NONE, namedLevels } from '../model/participants.ts';
 import { isWeakSeed, Pcg64 } from '../random/pcg64.ts';
 import type { Decider, Decision } from '../write/decider.ts';
 import { amendmentOf, amendmentProblem, staleAmendment, usedVisits } from './amendments.ts';

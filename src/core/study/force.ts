@@ -3,7 +3,7 @@ import type { StudyFact } from '../../../events/catalogue.ts';
 import type { PartialEvent } from '../../../events/record.ts';
 import { type Source, stateProblem } from '../acts/acts.ts';
 import { activeFactors, type Design, hasRatio } from '../model/design.ts';
-import { levelRefusal, namedLevels } from '../model/limits.ts';
+import { levelRefusal } from '../model/limits.ts';
 import {
   type Closing,
   digestOf,
@@ -15,7 +15,7 @@ import {
 } from '../model/model.ts';
 import { impossible, type StudyOutcome } from '../model/outcomes.ts';
 import { isFor, isFree } from '../model/packs.ts';
-import { levelsByFactor } from '../model/participants.ts';
+import { levelsByFactor, namedLevels } from '../model/participants.ts';
 import type { Decision } from '../write/decider.ts';
 import type { Force } from './commands.ts';
 

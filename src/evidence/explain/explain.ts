@@ -16,10 +16,14 @@ import { allocate, type Evidence, type Stratified } from '../../core/methods/met
 import type { MinimizationDesign } from '../../core/methods/minimization.ts';
 import { type UrnDesign, workOut } from '../../core/methods/urn.ts';
 import type { Design } from '../../core/model/design.ts';
-import { namedLevels } from '../../core/model/limits.ts';
 import { methodOf } from '../../core/model/method-of.ts';
 import { generatorOf, levelIndexes, type Model } from '../../core/model/model.ts';
-import { isForced, levelsByFactor, type ParticipantEvent } from '../../core/model/participants.ts';
+import {
+  isForced,
+  levelsByFactor,
+  namedLevels,
+  type ParticipantEvent,
+} from '../../core/model/participants.ts';
 import {
   countMoves,
   type Explanation,
