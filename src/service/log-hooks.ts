@@ -3,7 +3,6 @@
  * read it, and which lists run low. Whoever operates the service reads this, so a message ends with a hint what to do, where
  * there is something to do.
  */
-
 import type { OperationsFact } from '../../events/operations.ts';
 import type { Actor } from '../../events/record.ts';
 import { DomainError } from '../base/errors.ts';
@@ -16,7 +15,7 @@ import type { Logger } from './monitoring/logger.ts';
 import type { LogHooks, OpenLog } from './open/open-log.ts';
 
 /**
- * Faults of the log as it is opened, followed and written, and emergency code-breaks that could not go into it.
+ * Logs faults of the log as it is opened, followed and written, and emergency code-breaks that could not go into it.
  * @param onSafe is called when the records of a stream are no longer in danger
  * @param onUnrecorded is called when an arm was shown and that could not be recorded anywhere
  */
@@ -130,7 +129,7 @@ export function logPendingFailed(logger: Logger): (error: Error) => void {
   };
 }
 
-/** Logs what ends with this process. */
+/** Logs the code-breaks that are recorded nowhere when this process ends. */
 export function logForgotten(logger: Logger, forgotten: readonly ShownArm[]): void {
   for (const shown of forgotten)
     logger.error(
@@ -229,13 +228,4 @@ export function watchLists(
   };
   look();
   return setInterval(look, LIST_LOOK_MS).unref();
-}
-
-/** The process of the expected bands ended by itself. */
-export function logEndOfBands(logger: Logger): (how: string) => void {
-  return (how) =>
-    logger.warn(
-      { how },
-      'the process that works out expected bands has ended: the next request begins another',
-    );
 }

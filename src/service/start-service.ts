@@ -22,7 +22,6 @@ import { countStates } from './http/routes/probes.ts';
 import { HttpServer, type Listening, type MetricsServer, refusedConnections } from './http/server.ts';
 import { type CheckpointKeeper, keepCheckpoints } from './keep-checkpoints.ts';
 import {
-  logEndOfBands,
   logForgotten,
   logHooks,
   logLateRecords,
@@ -279,6 +278,15 @@ class StartingService {
     for (const keeper of keepers) await keeper.stop();
     await this.#parts.log.close();
   }
+}
+
+/** Logs that the process of the expected bands ended by itself. */
+function logEndOfBands(logger: Logger): (how: string) => void {
+  return (how) =>
+    logger.warn(
+      { how },
+      'the process that works out expected bands has ended: the next request begins another',
+    );
 }
 
 /** In memory for a log in memory, unless the settings name a file. */
