@@ -27,7 +27,8 @@ export interface OpenSource extends RecordSource {
 }
 
 /**
- * Changes nothing in the file's folder and needs no signing key.
+ * Opens the records of a database file. Changes nothing in its folder and needs no signing key. Call this only while this process
+ * has no connection to the file: see checkDatabase.
  * @throws StoreError when the file is not a log of this program
  */
 export function openRecordedSource(path: string): OpenSource {
@@ -69,8 +70,6 @@ interface RecordedFile {
  * - Both files exist: somebody is using the database, or was. A connection that cannot write leaves everything alone.
  * - None exists and they can be created: nobody is using the database, and the new files are removed afterwards.
  * - Otherwise a copy is made in the system's folder for temporary files, and removed afterwards.
- *
- * Call this only while this process has no connection to the file: see checkDatabase.
  *
  * @throws StoreError when it is not a log of this program
  */
@@ -256,6 +255,11 @@ interface SchemaObject {
   readonly sql: string | null;
 }
 
+/** Objects that only protect or display the table. Without them, its content reads the same. */
+const DISPENSABLE = new Set(['trigger', 'view']);
+/** Tables made by SQLite's ANALYZE. Only its query planner reads them. */
+const STATISTICS = /^sqlite_stat\d$/;
+
 /**
  * Checks whether the schema of a database is the one that this program makes. A view in place of the table could show
  * something different each time it is read, and without its triggers the table refuses no change.
@@ -281,11 +285,6 @@ function schemaFindings(db: Database): StoreFindings {
       (DISPENSABLE.has(object.type) ? warnings : problems).push(`${objectTitle(object)} is missing`);
   return { problems, warnings };
 }
-
-/** Objects that only protect or display the table. Without them, its content reads the same. */
-const DISPENSABLE = new Set(['trigger', 'view']);
-/** Tables made by SQLite's ANALYZE. Only its query planner reads them. */
-const STATISTICS = /^sqlite_stat\d$/;
 
 function ownSchema(): SchemaObject[] {
   const db = new Database(':memory:');
