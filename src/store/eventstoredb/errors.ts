@@ -1,6 +1,6 @@
 /**
- * What failures of EventStoreDB mean: which calls to repeat, what is certain, and what the operator should do. And what is
- * said of records that the server has removed from streams, or will remove.
+ * What it means when a call to EventStoreDB fails, and when records are missing there or will be: which calls to repeat, what is
+ * certain, and what the operator should do.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { status } from '@grpc/grpc-js';
@@ -76,6 +76,7 @@ interface GrpcError extends Error {
   readonly metadata?: { get(name: string): readonly unknown[] };
 }
 
+/** What an error of grpc-js means. A CallError stays as it is. */
 export function callError(thrown: unknown): CallError {
   if (thrown instanceof CallError) return thrown;
   const error = thrown as GrpcError;
@@ -242,8 +243,6 @@ export function deleted(stream: string, cause?: Error): BrokenStream {
 /** Metadata that makes the server truncate a stream for every reader, and remove the records at the next scavenge. */
 const CUTTING = ['$maxCount', '$maxAge', '$tb'] as const;
 
-const SHOWN_CHARACTERS = 40;
-
 /** From here on a `$tb` is not a revision: the stream was deleted, and can be restored. */
 const SOFT_DELETED = Number.MAX_SAFE_INTEGER;
 
@@ -272,6 +271,8 @@ function parsedMetadata(metadata: Uint8Array): Record<string, unknown> {
     return {};
   }
 }
+
+const SHOWN_CHARACTERS = 40;
 
 /** The server ignores values that are not numbers. They are cut here, so that nobody can fill the output with them. */
 function valueText(value: unknown): string {

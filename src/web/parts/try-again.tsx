@@ -1,6 +1,6 @@
 /**
- * Tries again what could not be loaded: the page, or a part of it. Without a connection a page stays as it is, because the
- * browser's own page would take its place, and nothing would lead back.
+ * Parts of a page that are loaded later, and how to try again what could not be loaded: such a part, or the page. Without a
+ * connection a page stays as it is, because the browser's own page would take its place, and nothing would lead back.
  */
 import { type ComponentType, lazy, useState } from 'react';
 import { Button } from 'react-aria-components/Button';

@@ -1,6 +1,6 @@
 /**
- * Operations of the API as the OpenAPI document has them: each route describes its own with one of four functions. Then what
- * these descriptions share: errors, parameters, headers, the record of a participant, and the JSON schema of a result.
+ * How routes describe their operations for the OpenAPI document: each with one of four functions, and with whatever several
+ * operations have in common, such as errors, parameters and headers.
  */
 import { z } from 'zod';
 import { ParticipantId } from '../../../core/model/members.ts';
