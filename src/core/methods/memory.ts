@@ -239,6 +239,7 @@ export class ListEntries {
     return this.#rows.has(file);
   }
 
+  /** How many rows of a file are in; 0 if none of it was read, or its entries were voided. */
   rowsOf(file: string): number {
     return this.#rows.get(file) ?? 0;
   }

@@ -1,6 +1,6 @@
 /**
  * Wei's urn, from the balls to the evidence. Each level of each factor has an urn. A participant is drawn from the most
- * imbalanced of the urns of their levels, and ties are broken by lot.
+ * imbalanced of the urns of their levels, and ties are broken by lot. The steps are numbered as in docs/methods.md.
  *
  * `UrnKernel` is the one implementation. It works on typed arrays, which are used again for each allocation: under the write
  * path, and under simulations, which allocate millions. `workOut` shows every number on the way to one allocation.

@@ -3,7 +3,6 @@
  * A section that is withheld leaves what it holds unknown. The decider, lists, reports, replays and replicates all read
  * this model; the runner keeps it up to date as the projection `studyState`.
  */
-
 import type { StudyFact } from '../../../events/catalogue.ts';
 import type { EventDefinition } from '../../../events/define.ts';
 import type { Actor, LogEvent, PartialEvent, PartialEventOf } from '../../../events/record.ts';

@@ -2,7 +2,6 @@
  * Writes to the stream `operations` of an open log: what happened besides the allocations. Each fact stands alone, so
  * deciding one needs no state.
  */
-
 import type { OperationsFact } from '../../../events/operations.ts';
 import type { Actor } from '../../../events/record.ts';
 import type { Projection } from '../../../projections/runner.ts';
@@ -32,7 +31,10 @@ export class Operations {
   }
 }
 
-/** Nothing is folded from this stream. Its events are read from the store when needed. */
+/**
+ * Deciding needs nothing of this stream. Whoever shows its events reads them from the store; the ends of sessions are folded in
+ * projections/sessions.ts.
+ */
 const noState: Projection<null> = {
   name: 'no-state',
   stream: 'operations',

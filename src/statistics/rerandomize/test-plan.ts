@@ -2,7 +2,6 @@
  * From what is asked for to the plan of a re-randomization test: which arms are compared, whose outcomes count, and the score of
  * each. Outcomes can be adjusted for factors: then their residuals of least squares take their place.
  */
-
 import { counted } from '../../base/wording.ts';
 import type { Outcome } from './outcomes.ts';
 import type { PastStudy } from './past-study.ts';

@@ -37,6 +37,9 @@ export interface CoursePoint {
 /** How much equal sums of doubles may differ, per replicate. */
 const ROUNDING = 1e-12;
 
+/** Standard errors from a value to either end of its interval. */
+const Z = 1.96;
+
 const PERCENTILES = [5, 25, 50, 75, 95] as const;
 
 export class Summary {
@@ -293,9 +296,6 @@ export class Moments {
     return figureAround(this.mean, Math.sqrt(this.variance / this.count));
   }
 }
-
-/** Standard errors from a value to either end of its interval. */
-const Z = 1.96;
 
 function figureAround(value: number, error: number): Figure {
   return { value, low: value - Z * error, high: value + Z * error };

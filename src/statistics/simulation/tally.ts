@@ -34,6 +34,10 @@ const NEAR_CERTAIN = [
 /** Chances are sums of rounded doubles. */
 const CHANCE_TOLERANCE = 1e-12;
 
+/**
+ * For each block: `begin`, then for each replicate `beginReplicate`, `note` for each participant in turn and `endReplicate`, and
+ * in the end `finish`.
+ */
 export class Tally {
   readonly #plan: SimulationPlan;
   readonly #participants: Participants;

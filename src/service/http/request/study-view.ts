@@ -82,6 +82,16 @@ export interface RecordView {
 
 const AS_IN_CONTRACT: RecordView = { levels: 'current', place: false };
 
+/** How records are rendered: the members that the scopes and the list asked for give them. */
+interface Rendering {
+  readonly schema: z.ZodType;
+  /** For a participant who was corrected, or entered by hand. */
+  readonly fullSchema: z.ZodType;
+  readonly treatment: boolean;
+  readonly bgState: boolean;
+  readonly shown: RecordView;
+}
+
 /** How many participants are rendered before other work gets a turn: about a millisecond's worth. */
 export const SLICE = 250;
 
@@ -367,15 +377,6 @@ function withBgState(record: object): string {
   return `${JSON.stringify(shown).slice(0, -1)},"bg_state":{"bit_generator":"${bit_generator}","has_uint32":${has_uint32},"state":${stateText},"uinteger":${uinteger}}}`;
 }
 
-interface Rendering {
-  readonly schema: z.ZodType;
-  /** For a participant who was corrected, or entered by hand. */
-  readonly fullSchema: z.ZodType;
-  readonly treatment: boolean;
-  readonly bgState: boolean;
-  readonly shown: RecordView;
-}
-
 /** z.enum is no use here: it keeps its values as keys of an object, and a treatment or level may have any name. */
 function oneOf(values: readonly string[]): z.ZodType<string> {
   const own = new Set(values);
@@ -504,9 +505,7 @@ export function wantsCsv({ headers }: Pick<IncomingMessage, 'headers'>): boolean
   return weight > 0 && weight >= (weights.get(JSON_TYPE) ?? 0);
 }
 
-/**
- * Whether the texts of the list are for a spreadsheet. Adds any problem with the parameter to the list.
- */
+/** Whether the texts of the list are for a spreadsheet. Adds any problem with the parameter to the problems. */
 export function isForExcel(
   { http, query }: { readonly http: IncomingMessage; readonly query: Query },
   problems: string[],
