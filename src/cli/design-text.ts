@@ -2,7 +2,6 @@
  * Designs in words: how a study of a file compares with the log, for urn studies check and register, and parts of a design as
  * rows of a table, for urn studies show, too.
  */
-
 import { quote } from '../base/text.ts';
 import { counted } from '../base/wording.ts';
 import type { FileOutcome } from '../core/configuration/file-and-log.ts';

@@ -3,7 +3,6 @@
  * are used and left, skip passes over those that participants have whom the log lacks. At the end: the strata of a
  * study's lists, as the command line names them. No arm is shown.
  */
-
 import type { Command } from 'commander';
 import type { Level } from '../../events/study.ts';
 import { freeTextProblem, quote } from '../base/text.ts';

@@ -5,7 +5,6 @@
  * mistake is said, what is not possible is refused, and the record is shown (`previewOf`) before anybody confirms it. The odds
  * that it shows come from the counts of the arms, so showing them is recorded.
  */
-
 import { type Command, Option } from 'commander';
 import type { Protocol } from '../../events/define.ts';
 import { type DesignChange, History } from '../../events/study.ts';

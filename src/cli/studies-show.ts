@@ -2,7 +2,6 @@
  * urn studies show: a study as it is, or as it was at a revision or instant, in words or as JSON. It shows the balance of the
  * arms, so showing it is recorded. With --sealed, at the end of this file, it shows instead what nobody at a site may know.
  */
-
 import type { Command } from 'commander';
 import { toJson } from '../base/json.ts';
 import { type BalanceView, type Tally, urnsDiffer } from '../core/model/balance.ts';

@@ -3,7 +3,6 @@
  * the log keeps what it signed last, which the next start on this machine compares with, and a witness's file, which keeps all
  * of them for somebody else.
  */
-
 import { appendFile } from 'node:fs/promises';
 import type { Ledger, SignedCheckpoint } from '../core/log/ledger.ts';
 import type { Logger } from './monitoring/logger.ts';

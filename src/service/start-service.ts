@@ -3,7 +3,6 @@
  *
  * `startService` is the whole start. `StartingService` has its steps, in order, and what a stop undoes.
  */
-
 import type { Registry } from 'prom-client';
 import type { Actor } from '../../events/record.ts';
 import type { ConfiguredStudy } from '../core/configuration/study.ts';

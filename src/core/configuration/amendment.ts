@@ -2,7 +2,6 @@
  * The amendment that a studies file asks for: the changes that make the design in force what the file says, what no amendment
  * can do, what may be a mistake, and each change in words.
  */
-
 import type { Protocol } from '../../../events/define.ts';
 import { canonicalJson } from '../../../events/record.ts';
 import type { DesignChange, Limits } from '../../../events/study.ts';

@@ -5,7 +5,6 @@
  *
  * The service prints differences: seeds are described, but never shown, and so are parameters that nobody at a site may know.
  */
-
 import { canonicalJson } from '../../../events/record.ts';
 import type { Limits, MethodParameters, Policies, StudyConfiguration } from '../../../events/study.ts';
 import { quote } from '../../base/text.ts';

@@ -2,7 +2,6 @@
  * How each study of a studies file compares with the log: once, in words, or for as long as a process runs, because the study
  * can be amended meanwhile. While they differ, the study is suspended in that process.
  */
-
 import type { StudyConfiguration } from '../../../events/study.ts';
 import type { Design } from '../model/design.ts';
 import type { Studies, Study } from '../study/studies.ts';

@@ -7,7 +7,6 @@
  *
  * The schemas in `SETTINGS` are made when this file is loaded, so what they are made of stands above it.
  */
-
 import { z } from 'zod';
 import type { Protocol } from '../../../events/define.ts';
 import {

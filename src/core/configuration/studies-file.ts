@@ -3,7 +3,6 @@
  * only studies new to the log must obey: an earlier, less strict version may have registered others, and for a new study it
  * does no harm to choose something else.
  */
-
 import type { StudyConfiguration } from '../../../events/study.ts';
 import { isTooLong, lookAlikeProblem, MAX_NAME_CHARACTERS, quote } from '../../base/text.ts';
 import { nearestTo } from '../../base/wording.ts';

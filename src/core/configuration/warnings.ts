@@ -3,7 +3,6 @@
  * arms, and names that are likely typing errors. At the end: advice on what a file leaves out.
  * No warning shows the seed, names a treatment, or shows a parameter that nobody at a site may know.
  */
-
 import type {
   MethodConfiguration,
   MethodParameters,

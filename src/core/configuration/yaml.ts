@@ -8,7 +8,6 @@
  *
  * The message of a schema's issue is that of a finding, and names what is refused; its path leads to the line.
  */
-
 import {
   type Alias,
   isAlias,

@@ -2,7 +2,6 @@
  * What an amendment does to the next draws: each arm's probability before and after, by the level whose urn is drawn from.
  * Only studies with urns have such odds.
  */
-
 import type { DesignChange, History } from '../../../events/study.ts';
 import { probabilities } from '../methods/draw.ts';
 import { balls, rowSeen } from '../methods/urn.ts';

@@ -2,7 +2,6 @@
  * What happened in a study, counted once for everything that reports it: who was unblinded, what became of its packs, how many
  * entries of its lists are left. Nothing here says anything about arms.
  */
-
 import type { RevealCategory, UnblindingWay } from '../../../events/unblinding.ts';
 import type { ActName } from '../acts/acts.ts';
 import { isUnblinding, type ParticipantEvents, type UnblindingEvent } from '../model/participants.ts';

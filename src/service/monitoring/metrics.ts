@@ -4,7 +4,6 @@
  * /metrics needs no key, so no label contains a treatment, a level, a study or a user, and no size of memory is exact. Labels
  * are few, whatever clients send: even with every route, method and status, /metrics stays below 150 kB.
  */
-
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { Recruitment } from '../../core/study/studies.ts';
 import type { WriterHooks } from '../../core/write/writer.ts';

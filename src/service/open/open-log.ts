@@ -5,7 +5,6 @@
  * folded, and then, with `rebuild` or `read`, what else is needed. Until that has compared the log with what it signed last,
  * the write gate is closed.
  */
-
 import { existsSync } from 'node:fs';
 import type { Actor } from '../../../events/record.ts';
 import { access } from '../../../projections/access.ts';

@@ -2,7 +2,6 @@
  * What happened besides the allocations, for readers: as JSON, which `GET /operations` and `urn operations --json` show, and
  * in words, one line each.
  */
-
 import { z } from 'zod';
 import { LogArrived, LogMoved, LogReopened } from '../../../events/log.ts';
 import {

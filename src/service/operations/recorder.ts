@@ -11,7 +11,6 @@
  *
  * Counts that are not yet written are lost when the process is killed: at most one window of repetitions.
  */
-
 import { randomUUID } from 'node:crypto';
 import type { Disclosure, OperationsFact, RefusalReason } from '../../../events/operations.ts';
 import type { Actor, Content } from '../../../events/record.ts';

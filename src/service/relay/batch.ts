@@ -8,7 +8,6 @@
  *
  * A session publishes only if the positions in Kafka agree with the state of the log (`stateOfLog`).
  */
-
 import { CloudEvent, Kafka } from 'cloudevents';
 import { streamKind } from '../../../events/catalogue.ts';
 import {

@@ -6,7 +6,6 @@
  * are JSON. A relay continues only from positions that agree with the log and with the end of the topic of records, so this
  * reads both topics.
  */
-
 import { randomUUID } from 'node:crypto';
 import type { Consumer, Kafka, KafkaMessage } from 'kafkajs';
 import { z } from 'zod';

@@ -11,7 +11,6 @@
  *      partition with them
  *   5. publish from there, with the records and their positions in one transaction each
  */
-
 import { randomUUID } from 'node:crypto';
 import { type IHeaders, type Kafka, type KafkaMessage, Partitioners, type Transaction } from 'kafkajs';
 import type { Logger } from '../monitoring/logger.ts';

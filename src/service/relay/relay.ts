@@ -5,7 +5,6 @@
  *
  * Only a process that publishes loads this, since the Kafka client takes long to load.
  */
-
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Actor, Content } from '../../../events/record.ts';

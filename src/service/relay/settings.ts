@@ -2,7 +2,6 @@
  * Where the feed goes, what it includes, and why it ends. Every process that knows the options of a relay loads this, so it
  * does not load the Kafka client.
  */
-
 import type { Content } from '../../../events/record.ts';
 import { DomainError } from '../../base/errors.ts';
 

@@ -5,7 +5,6 @@
  * lost, begins at 0. `lostRecords` and `lostPositions` compare them when a session opens, `PartitionEnds` each time that it
  * sends.
  */
-
 import type {
   Admin,
   ConfigResourceTypes,

@@ -4,7 +4,6 @@
  *
  * All times are in ms since 1970, by the clocks of the instances.
  */
-
 import { randomBytes } from 'node:crypto';
 import { CompactEncrypt, compactDecrypt } from 'jose';
 import { z } from 'zod';

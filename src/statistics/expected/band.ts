@@ -5,7 +5,6 @@
  *
  * The process of the bands loads this (`band-process.ts`), so it does not load the model of a study.
  */
-
 import { z } from 'zod';
 import { evenPoints, leastCommonMultiple } from '../../base/whole-numbers.ts';
 import { EVERYBODY_ROW } from '../../core/methods/memory.ts';

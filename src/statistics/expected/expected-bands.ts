@@ -5,7 +5,6 @@
  * It is a process of its own because, unlike a thread, it can have a lower priority than the service everywhere.
  * `ExpectedBands` reads the studies and says what is to be done; `BandKeeper` has the process.
  */
-
 import { type ChildProcess, fork } from 'node:child_process';
 import type { LogEvent } from '../../../events/record.ts';
 import { DomainError } from '../../base/errors.ts';

@@ -3,7 +3,6 @@
  * bands and re-randomization tests are made of many. Threads and the process of the bands load this, so it does not load the
  * model of a study.
  */
-
 import { hash } from 'node:crypto';
 import { Counts, Layout, OpenBlocks } from '../../core/methods/memory.ts';
 import type { Memory, Method } from '../../core/methods/method.ts';

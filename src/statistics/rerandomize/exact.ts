@@ -4,7 +4,6 @@
  * later draws see, and for each arm the number of participants with an outcome and the sum of their scores. Equal states are
  * merged.
  */
-
 import { counted } from '../../base/wording.ts';
 import { OpenBlocks } from '../../core/methods/memory.ts';
 import { stratumOf } from '../../core/methods/method.ts';

@@ -4,7 +4,6 @@
  * Replicates are summed in blocks, and blocks are added in order, so that any number of threads gives the same numbers.
  * `runReplicates` shares the blocks out; `MonteCarlo` works one out, in a thread.
  */
-
 import { runBlocks, threadFile } from '../../base/threads.ts';
 import { fillCumulative, indexAt } from '../../core/methods/draw.ts';
 import { Pcg64 } from '../../core/random/pcg64.ts';

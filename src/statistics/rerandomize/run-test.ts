@@ -1,5 +1,4 @@
 /** Runs a planned test: by drawing, to a wanted precision, or exactly. A p-value that was drawn comes with a 95 % interval. */
-
 import { exactP } from './exact.ts';
 import { runReplicates, type Sums } from './monte-carlo.ts';
 import type { Plan } from './plan.ts';
