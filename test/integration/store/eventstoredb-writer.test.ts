@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import fc from 'fast-check';
 import { expect, it, vi } from 'vitest';
 import type { RunnerHooks } from '../../../projections/runner.ts';
+import { StoreError } from '../../../src/store/event-store.ts';
 import type { EventStoreDbStore } from '../../../src/store/eventstoredb/store.ts';
 import { MemoryStore } from '../../../src/store/memory.ts';
 import type { TestCluster } from '../../support/eventstoredb/cluster.ts';
@@ -56,10 +57,18 @@ async function processAt(
     onDanger: (_, danger) => void alarms.push(danger ?? 'no danger'),
     onStoreError: ({ failure, message }) => void (failure === 'unavailable' || alarms.push(message)),
   };
-  const process = writingProcess(store, { series, limits: LIMITS, runnerHooks });
-  await process.runner.rebuild();
-  process.runner.follow();
-  return process;
+  for (;;) {
+    const process = writingProcess(store, { series, limits: LIMITS, runnerHooks });
+    try {
+      await process.runner.rebuild();
+    } catch (error) {
+      // On a busy machine, finding the leader can take longer than a call waits.
+      if (error instanceof StoreError && error.failure === 'unavailable') continue;
+      throw error;
+    }
+    process.runner.follow();
+    return process;
+  }
 }
 
 /** As a site does: what is not known to be recorded is sent again. */
