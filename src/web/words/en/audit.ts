@@ -1,4 +1,5 @@
 import type { StudyFact } from '../../../../events/catalogue.ts';
+import type { RefusalReason } from '../../../../events/operations.ts';
 
 export const audit = {
   title: 'Audit of {{study}}',
@@ -64,7 +65,7 @@ export const audit = {
     unavailable: 'the service could not do it at that moment',
     failed: 'an unexpected error',
     several: 'several reasons, too many to list one by one',
-  },
+  } satisfies Readonly<Record<RefusalReason, string>>,
   what: {
     balance: 'the balance between treatments',
     bundle: 'a bundle',
