@@ -4,7 +4,7 @@
  */
 import { Buffer } from 'node:buffer';
 import process from 'node:process';
-import { keyringInFile } from '../../dist/src/core/ledger/keyring.js';
+import { keyringInFile } from '../../dist/src/core/log/identity.js';
 import { SqliteStore } from '../../dist/src/store/sqlite/store.js';
 
 const [what, file, ...rest] = process.argv.slice(2);
