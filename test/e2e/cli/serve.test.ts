@@ -1,6 +1,6 @@
 /** What only `urn serve` as a program does: its first key, what it refuses before it listens, its warnings and its end. */
 import { spawnSync } from 'node:child_process';
-import { chmodSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, it } from 'vitest';
@@ -9,7 +9,7 @@ import { makeCertificate } from '../../support/certificate.ts';
 import { clientOf, within } from '../../support/client.ts';
 import { command, refusal } from '../../support/command.ts';
 import { open } from '../../support/hostile.ts';
-import { issueKey, type Service, serve } from '../../support/service.ts';
+import { issueKey, launch, type Service, serve } from '../../support/service.ts';
 import { storedLog } from '../../support/stored-log.ts';
 import { temporaryFiles, temporaryFolders } from '../../support/temporary-folder.ts';
 import { COOK, TRIALS } from '../../support/trials.ts';
@@ -148,6 +148,19 @@ it('SIGTERM lets accepted requests finish, but waits for no client that has sent
   expect(performance.now() - started).toBeLessThan(5_000);
   const ids = storedLog(data).map(({ record }) => record.data.participantId);
   expect(ids).toEqual(expect.arrayContaining(['gone', 'last']));
+});
+
+// The first process of a container would ignore the signal otherwise, and be killed half a minute later.
+it('SIGTERM while it starts ends it, whenever it comes: it is handled before anything is opened', async () => {
+  const stopAfter = async (ms: number) => {
+    const data = join(newFolder(), 'data');
+    const { child, output, exited } = launch({ data });
+    await within(30_000, async () => existsSync(data));
+    await delay(ms);
+    child.kill('SIGTERM');
+    expect(await exited, `${ms} ms: ${output.stderr}`).toBe(0);
+  };
+  await Promise.all([0, 30, 60, 120, 240, 480].map(stopAfter));
 });
 
 it('a service reachable from other machines does not warn with a certificate, but of a weak seed and of what others may read; issues no key where nobody would see it', async () => {

@@ -44,6 +44,23 @@ describe('whatever clients request,', () => {
   });
 });
 
+it('probes that succeed are logged at debug only: they would drown the log', async () => {
+  const service = await serveHere('', TRIALS, { store: 'memory:' }, 'debug');
+  onTestFinished(() => service.stop());
+  for (const path of ['/healthz', '/readyz', '/readyz?urn.for=writing', '/metrics', '/readyz?urn.for=fun'])
+    await (await fetch(`${service.url}${path}`)).arrayBuffer();
+  const lines = () =>
+    service.output.stderr
+      .split('\n')
+      .filter((line) => line.includes('"msg":"request"'))
+      .map((line) => JSON.parse(line) as { level: number; status: number });
+  await expect.poll(() => lines().length).toBe(5);
+  expect(lines().map(({ level, status }) => [level, status])).toEqual([
+    ...Array.from({ length: 4 }, () => [20, 200]),
+    [30, 400],
+  ]);
+});
+
 describe('--metrics-port', () => {
   // With an IPv6 address: options.test.ts.
   it('puts /metrics on a separate port, and removes it from the public one', async () => {

@@ -33,6 +33,8 @@ export interface Locals {
   isTest?: boolean;
 }
 
+const PROBES = new Set(['/healthz', '/readyz', '/metrics']);
+
 /** Logs and measures each request. */
 export function observe(logger: Logger, metrics: Metrics) {
   return (request: Request, response: Response, next: NextFunction): void => {
@@ -48,7 +50,8 @@ export function observe(logger: Logger, metrics: Metrics) {
       const status = response.statusCode;
       metrics.observeRequest(method, locals.isServed ? route : undefined, status, ms / 1000);
       const aborted = response.writableFinished ? undefined : true;
-      logger.info(
+      // Probes ask every second or two, for years.
+      logger[PROBES.has(route) && status < 400 ? 'debug' : 'info'](
         { method, route, status, ms: Math.round(ms * 100) / 100, keyId, user, study, revision, aborted },
         'request',
       );
