@@ -16,7 +16,7 @@ import { type Service, serve, start } from '../../support/service.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 
 const folder = temporaryFolders()();
-const broker = sharedBroker();
+const broker = await sharedBroker();
 const target = await eventStoreDb();
 const TOPIC = `cluster-${process.pid}-${Date.now()}`;
 
@@ -55,7 +55,6 @@ describe.skipIf(!isComplete)('the cluster of the compose file', () => {
     relay?.child.kill('SIGKILL');
     await reader?.stop();
     for (const service of instances ?? []) await service.kill();
-    await target.stop();
   });
 
   it('accepts participants while an instance is killed, and publishes each record once', async () => {

@@ -5,7 +5,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { seededChoices } from '../../support/choices.ts';
 import { clientOf, within } from '../../support/client.ts';
 import { command, commandOk } from '../../support/command.ts';
@@ -23,7 +23,6 @@ import {
 } from '../../support/shared-logs.ts';
 
 const target = await eventStoreDb();
-afterAll(() => target.stop());
 const begin = sharedLogs();
 function begun<T extends { start(): Promise<T>; stop(): Promise<void> }>(made: T): Promise<T> {
   onTestFinished(() => made.stop());

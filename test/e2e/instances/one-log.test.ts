@@ -7,7 +7,7 @@ import { randomUUID } from 'node:crypto';
 import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { seededChoices } from '../../support/choices.ts';
 import { ask, clientOf, metric, within } from '../../support/client.ts';
 import { eventStoreDb } from '../../support/eventstoredb/target.ts';
@@ -31,7 +31,6 @@ const DRAWN = Array.from(
 );
 
 const target = await eventStoreDb();
-afterAll(() => target.stop());
 const begin = sharedLogs();
 
 describe.each([

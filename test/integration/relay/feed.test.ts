@@ -32,7 +32,7 @@ import { referenceRoot } from '../../support/merkle-reference.ts';
 import { damageLastRecord, storedLog } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 
-const broker = sharedBroker();
+const broker = await sharedBroker();
 const newFolder = temporaryFolders();
 const { started, running, stopped, reading, withAdmin, make, remake, cut, send, taken, committed } =
   feedsOf(broker);

@@ -1,5 +1,5 @@
 /** The contract on the most real EventStoreDB available, and what holds on any of them. */
-import { afterAll, afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import { decodeRecord, encodeRecord } from '../../../events/record.ts';
 import { NO_STREAM } from '../../../src/store/event-store.ts';
 import { EventStoreDbStore } from '../../../src/store/eventstoredb/store.ts';
@@ -9,7 +9,6 @@ import { fixedTools, LOG_ID } from '../../support/fixed-tools.ts';
 import { readAll, readStream, records, storeContract, texts } from '../../support/store-contract.ts';
 
 const target = await eventStoreDb();
-afterAll(() => target.stop());
 
 const newPrefix = () => `urn-test-${crypto.randomUUID()}`;
 const openStore = (prefix: string = newPrefix()) => new EventStoreDbStore(target.connectionString, prefix);

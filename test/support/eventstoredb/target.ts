@@ -2,12 +2,13 @@
  * The EventStoreDB that a test run uses, the most realistic one available:
  *
  *   1. the server that EVENTSTOREDB_URL names,
- *   2. else one in a container, where a Docker engine answers,
+ *   2. else one in a container, where a Docker engine answers and has the image,
  *   3. else the server of server.ts in this process.
  *
- * The run says which. Every test uses its own prefix, so that it never meets data of another run.
+ * The run says which, and ends it. Every test uses its own prefix, so that it never meets data of another run.
  */
-import { hasDocker } from '../docker.ts';
+import { afterAll } from 'vitest';
+import { dockerLacking } from '../docker.ts';
 import { EventStoreDbServer } from './server.ts';
 
 /** The one of docker-compose.yml. */
@@ -15,13 +16,10 @@ const IMAGE = 'eventstore/eventstore:23.10.1-bookworm-slim';
 const PORT = 2113;
 const START_MS = 120_000;
 
-export interface EventStoreDbTarget {
-  readonly connectionString: string;
-  stop(): Promise<void>;
-}
-
-export async function eventStoreDb(): Promise<EventStoreDbTarget> {
+/** The one of the file that calls this, before its tests: it ends with them, even if they fail or are skipped. */
+export async function eventStoreDb(): Promise<{ readonly connectionString: string }> {
   const { is, target } = await found();
+  afterAll(() => target.stop());
   // biome-ignore lint/suspicious/noConsole: what a run has proven depends on it
   console.info(`EventStoreDB of this run: ${is}`);
   return target;
@@ -30,23 +28,28 @@ export async function eventStoreDb(): Promise<EventStoreDbTarget> {
 /** The real server that a run was given, if it was. */
 export const givenServer = (): string | undefined => process.env['EVENTSTOREDB_URL'] || undefined;
 
-async function found(): Promise<{ is: string; target: EventStoreDbTarget }> {
+interface Target {
+  readonly connectionString: string;
+  stop(): Promise<unknown>;
+}
+
+async function found(): Promise<{ is: string; target: Target }> {
   const connectionString = givenServer();
   if (connectionString)
     return {
       is: 'a real server, given by EVENTSTOREDB_URL',
       target: { connectionString, stop: async () => undefined },
     };
-  if (hasDocker()) return { is: `a real server in Docker, ${IMAGE}`, target: await inDocker() };
+  const lacking = await dockerLacking(IMAGE);
+  if (lacking === undefined) return { is: `a real server in Docker, ${IMAGE}`, target: await inDocker() };
   const server = await new EventStoreDbServer().start();
   return {
-    is: 'the in-process server (neither EVENTSTOREDB_URL nor Docker is there)',
+    is: `the in-process server (EVENTSTOREDB_URL is not set, and ${lacking})`,
     target: { connectionString: server.connectionString(), stop: () => server.stop() },
   };
 }
 
-async function inDocker(): Promise<EventStoreDbTarget> {
-  // Loading it takes half a second of processor time, which files without Docker are spared.
+async function inDocker(): Promise<Target> {
   const { GenericContainer, Wait } = await import('testcontainers');
   const container = await new GenericContainer(IMAGE)
     .withEnvironment({
@@ -61,8 +64,6 @@ async function inDocker(): Promise<EventStoreDbTarget> {
     .start();
   return {
     connectionString: `esdb://${container.getHost()}:${container.getMappedPort(PORT)}?tls=false`,
-    stop: async () => {
-      await container.stop();
-    },
+    stop: () => container.stop(),
   };
 }

@@ -8,6 +8,8 @@ import { makeCertificate } from '../certificate.ts';
 import { freePorts } from '../free-ports.ts';
 
 const VERSION = '3.9.1';
+/** The one of docker-compose.yml. */
+export const KAFKA_IMAGE = `apache/kafka:${VERSION}`;
 const CACHE = fileURLToPath(new URL('../../../node_modules/.cache/urn-kafka/', import.meta.url));
 const JARS = join(CACHE, VERSION);
 /** The user that the second listener knows. */

@@ -1,12 +1,12 @@
 /**
  * The broker of a test file, always a real one: the environment's KAFKA_BROKERS, else one in Docker, else Apache Kafka's
- * jars with this machine's Java and Maven. If none is available, tests are skipped with a warning; in CI that is a failure.
+ * jars with this machine's Java and Maven. The run says which. If none is available, tests are skipped with a warning; in CI that is a failure.
  */
 import { afterAll, beforeAll, inject } from 'vitest';
-import { hasDocker } from '../docker.ts';
+import { dockerLacking } from '../docker.ts';
 import { inCi } from '../in-ci.ts';
 import { temporaryFolders } from '../temporary-folder.ts';
-import { apacheKafka, type Broker, lacking, type OwnBroker } from './apache-kafka.ts';
+import { apacheKafka, type Broker, KAFKA_IMAGE, lacking, type OwnBroker } from './apache-kafka.ts';
 
 /** A broker that was killed is let in again when its old session has expired. */
 const SOON_BACK = { 'broker.session.timeout.ms': '1000', 'broker.heartbeat.interval.ms': '200' };
@@ -18,15 +18,17 @@ export interface BrokerOfFile<B> {
 }
 
 /** For tests that leave the broker alone: one for all files of the run (brokers-of-run.ts). */
-export function sharedBroker(): BrokerOfFile<Broker> {
+export async function sharedBroker(): Promise<BrokerOfFile<Broker>> {
   const given = process.env['KAFKA_BROKERS'];
   if (given) return brokerOfFile(`KAFKA_BROKERS=${given}`, undefined, async () => external(given));
-  if (hasDocker()) return ofRun('Docker', undefined, 'docker');
-  return strictBroker();
+  const lacking = await dockerLacking(KAFKA_IMAGE);
+  return lacking === undefined ? ofRun(`Docker, ${KAFKA_IMAGE}`, undefined, 'docker') : strictBroker(lacking);
 }
 
 /** Like `sharedBroker`, of the jars in any case: what its user may do must be permitted first. */
-export const strictBroker = (): BrokerOfFile<Broker> => ofRun("Apache Kafka's jars", lacking(), 'jars');
+export function strictBroker(insteadOf?: string): BrokerOfFile<Broker> {
+  return ofRun(`Apache Kafka's jars${insteadOf ? ` (${insteadOf})` : ''}`, lacking(), 'jars');
+}
 
 /** For tests that kill and stop it, or need settings of their own. */
 export function ownBroker(settings: Readonly<Record<string, string>> = {}): BrokerOfFile<OwnBroker> {

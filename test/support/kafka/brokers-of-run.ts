@@ -10,7 +10,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
 import { freePorts } from '../free-ports.ts';
-import { apacheKafka, JAAS, ONE_NODE, type OwnBroker, type StartedBroker } from './apache-kafka.ts';
+import {
+  apacheKafka,
+  JAAS,
+  KAFKA_IMAGE,
+  ONE_NODE,
+  type OwnBroker,
+  type StartedBroker,
+} from './apache-kafka.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -60,7 +67,6 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
 
 /** The same node in the project's own image. Its ports are the host's, since a broker tells its clients its address. */
 async function inDocker(): Promise<StartedBroker> {
-  // Loading it takes half a second of processor time, which runs without Docker are spared.
   const { GenericContainer, Wait } = await import('testcontainers');
   const [port = 0, saslPort = 0] = await freePorts(2);
   const settings = {
@@ -77,10 +83,12 @@ async function inDocker(): Promise<StartedBroker> {
     'listener.name.sasl_plaintext.plain.sasl.jaas.config': JAAS,
     ...ONE_NODE,
   };
-  const container = await new GenericContainer('apache/kafka:3.9.1')
-    .withEnvironment(
-      Object.fromEntries(Object.entries(settings).map(([name, value]) => [variable(name), value])),
-    )
+  const container = await new GenericContainer(KAFKA_IMAGE)
+    .withEnvironment({
+      ...Object.fromEntries(Object.entries(settings).map(([name, value]) => [variable(name), value])),
+      // Without it, the image refuses to start with a SASL listener: it takes this for the place of the users.
+      KAFKA_OPTS: '-Djava.awt.headless=true',
+    })
     .withExposedPorts({ container: port, host: port }, { container: saslPort, host: saslPort })
     .withWaitStrategy(Wait.forLogMessage(/Kafka Server started/))
     .start();
