@@ -49,6 +49,7 @@ const LIFE_REASONS = [
 export const RefusalReason = z.enum([
   ...LIFE_REASONS,
   'no-entry', // the list of the study has no entry that the participant could be given
+  'own-allocation', // whoever randomized the participant asked to void the allocation, or to undo that
 ]);
 export type RefusalReason = z.infer<typeof RefusalReason>;
 

@@ -100,6 +100,12 @@ export function lookAlikeForm(text: string): string {
   return PLAIN_TEXT.test(text) ? text : text.normalize('NFKC').replaceAll(ANY_UNFIT, '').normalize('NFKC');
 }
 
+/** Whether two keys belong to the same user, however the name is spelt. */
+export function isSameUser(one: string, other: string): boolean {
+  const form = (user: string) => lookAlikeForm(user).toLowerCase().replace(/\s+/g, ' ').trim();
+  return one === other || form(one) === form(other);
+}
+
 /** The longest free text that is recorded, in code points. */
 const MAX_FREE_TEXT_CHARACTERS = 2000;
 

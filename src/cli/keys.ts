@@ -6,7 +6,7 @@ import type { Command } from 'commander';
 import { type LevelLimit, Scope } from '../../events/access.ts';
 import type { ApiKey } from '../../projections/access.ts';
 import { lookAlikeProblem } from '../base/text.ts';
-import { type Grant, grantProblem } from '../core/access/keys.ts';
+import { type Grant, grantProblem, scopeWarnings } from '../core/access/keys.ts';
 import { compareLimits, unblindedBy } from '../core/access/limited-keys.ts';
 import type { Design } from '../core/model/design.ts';
 import type { OpenLog } from '../service/open/open-log.ts';
@@ -66,7 +66,9 @@ Scopes (none implies another):
   manage     pause, resume, close, reopen and amend studies
 
 With audit, randomize, correct, force and manage are refused unless --allow-prediction is given: their holder could act on
-the prediction. So is force with randomize: its holder could choose the arm.
+the prediction. So are force and manage with randomize: their holder could choose the arm.
+In a live study, nobody voids a participant whom the same user randomized, with whatever key: an integration that corrects
+needs two users.
 audit and manage are about whole studies, so they are refused with --where.
 
 Examples:
@@ -99,7 +101,7 @@ export function addCommand(): Command {
     .addOption(
       option(
         '--allow-prediction',
-        'allow randomize, correct, force or manage with audit, or force with randomize; this is recorded',
+        'allow randomize, correct, force or manage with audit, or force or manage with randomize: such a key may choose arms; this is recorded',
       ),
     )
     .addOption(
@@ -201,28 +203,31 @@ function expiry(text: string): string {
 
 /** What a grant can refer to in a log. */
 interface GrantContext {
-  readonly users: readonly string[];
+  readonly keys: readonly ApiKey[];
+  /** Of the keys. */
+  readonly valid: readonly ApiKey[];
   /** In their current form. */
   readonly studies: readonly Design[];
 }
 
-const EMPTY_LOG: GrantContext = { users: [], studies: [] };
+const EMPTY_LOG: GrantContext = { keys: [], valid: [], studies: [] };
 
 /** @param log with its keys folded; the rest is read only if a study matters to the grant */
 async function grantContext(log: OpenLog, { studies, where, scopes }: Grant): Promise<GrantContext> {
-  const users = log.keys.list().map(({ user }) => user);
+  const issued = { keys: log.keys.list(), valid: log.keys.valid() };
   const mayUnblind = scopes.includes('read') && scopes.includes('randomize');
-  if (!studies && !where && !mayUnblind) return { users, studies: [] };
+  if (!studies && !where && !mayUnblind) return { ...issued, studies: [] };
   const shown = progress('records read');
   await log.rebuild(shown.show);
   shown.end();
-  return { users, studies: log.studies.list().map(({ design }) => design) };
+  return { ...issued, studies: log.studies.list().map(({ design }) => design) };
 }
 
 /** @throws UsageError; what may be intentional only causes a warning */
-function refuseUnsuitable(grant: Grant, { users, studies }: GrantContext, force = false): void {
+function refuseUnsuitable(grant: Grant, { keys, valid, studies }: GrantContext, force = false): void {
   // A user who already has a key may get more, whatever the name.
-  const unfit = users.includes(grant.user) ? undefined : lookAlikeProblem(grant.user);
+  const isKnown = keys.some(({ user }) => user === grant.user);
+  const unfit = isKnown ? undefined : lookAlikeProblem(grant.user);
   if (unfit !== undefined) throw new UsageError(`the name of the user ${unfit}`);
   const { problems, warnings } = compareLimits(grant, studies);
   if (problems.length > 0 && !force)
@@ -231,7 +236,8 @@ function refuseUnsuitable(grant: Grant, { users, studies }: GrantContext, force 
     (name) =>
       `study ${JSON.stringify(name)} is blinded, and this key shows the arm to anyone who randomizes with it (hint: --scope blinded,randomize)`,
   );
-  for (const warning of [...problems, ...warnings, ...unblinded]) note(`warning: ${warning}`);
+  const ofScopes = scopeWarnings(grant, valid);
+  for (const warning of [...problems, ...warnings, ...unblinded, ...ofScopes]) note(`warning: ${warning}`);
 }
 
 function listKeys(keys: readonly ApiKey[], json: boolean): void {

@@ -7,6 +7,7 @@ import type { AccessFact, LevelLimit, Scope } from '../../../events/access.ts';
 import type { Actor } from '../../../events/record.ts';
 import { type Access, type ApiKey, access } from '../../../projections/access.ts';
 import type { Runner } from '../../../projections/runner.ts';
+import { isSameUser } from '../../base/text.ts';
 import type { Tools } from '../../base/tools.ts';
 import type { Decider, Decision } from '../write/decider.ts';
 import { foldedStream, type LogParts, Writer } from '../write/writer.ts';
@@ -56,8 +57,14 @@ export class Keys {
     return [...this.#runner.state(access, ACCESS_STREAM).byId.values()];
   }
 
+  valid(): ApiKey[] {
+    return this.list().filter((key) => this.#validityOf(key) === 'valid');
+  }
+
   /** Issues a key. The returned `apiKey` is the only copy: only its SHA-256 is stored. */
   async issue(grant: Grant, actor: Actor): Promise<{ keyId: string; apiKey: string } | { refused: string }> {
+    const why = grantProblem(grant);
+    if (why !== undefined) return { refused: why };
     for (;;) {
       const keyId = newKeyId();
       const apiKey = newApiKey();
@@ -143,7 +150,7 @@ function decideAccess(state: Access, command: AccessCommand): Decision<AccessFac
     return { fact: { type: 'ApiKeyRevoked', data, sections: {} }, outcome: { type: 'revoked' } };
   }
   const { grant, sha256 } = command;
-  const why = grantProblem(grant);
+  const why = recordedProblem(grant);
   if (why) return { outcome: { type: 'refused', why } };
   if (known || state.bySha256.has(sha256)) return { outcome: { type: 'key-id-taken' } };
   const { user, scopes, studies, where, expiresAt, allowPrediction } = grant;
@@ -165,8 +172,37 @@ function decideAccess(state: Access, command: AccessCommand): Decision<AccessFac
   };
 }
 
-/** Why such a key is never issued; undefined if it may be. */
-export function grantProblem({ scopes, where, allowPrediction }: Grant): string | undefined {
+/** Two scopes, and what whoever has both can do. With `--allow-prediction`, one key may have them. */
+type Pair = readonly [Scope, Scope, string];
+
+const STEERING: readonly Pair[] = [
+  ['randomize', 'audit', 'see generator states and randomize can choose the arm'],
+  ['correct', 'audit', 'see generator states and move participants in the urns can steer the next arm'],
+  ['force', 'audit', 'see generator states and enter allocations can choose who gets the next arm'],
+  ['force', 'randomize', 'randomize and enter an allocation by hand can choose the arm'],
+  ['manage', 'audit', 'see generator states and close a study can choose who does not get the next arm'],
+];
+/** Older logs have keys with both, so no record is judged by it. */
+const AMENDS_BETWEEN: Pair = [
+  'manage',
+  'randomize',
+  'randomize and amend the ratio in between can choose the arm',
+];
+
+const UNBLINDING: readonly Pair[] = [
+  ['blinded', 'audit', 'see generator states sees arms'],
+  ['blinded', 'force', 'enter allocations knows arms'],
+  ['blinded', 'supply', 'see which treatment packs hold sees arms'],
+];
+
+/** Why such a key is not issued; undefined if it may be. */
+export function grantProblem(grant: Grant): string | undefined {
+  return recordedProblem(grant) ?? steeringProblem(grant, [AMENDS_BETWEEN]);
+}
+
+/** Why no log has such a key. */
+function recordedProblem(grant: Grant): string | undefined {
+  const { scopes, where } = grant;
   const has = (scope: Scope) => scopes.includes(scope);
   if (has('audit') && has('blinded'))
     return 'a key with "audit" reveals arms by its nature, so it cannot be "blinded" (hint: use "read,audit", or "blinded" alone)';
@@ -178,15 +214,39 @@ export function grantProblem({ scopes, where, allowPrediction }: Grant): string 
     return 'a key with "audit" sees the whole study, so it cannot be limited with --where (hint: leave out one of the two)';
   if (has('manage') && where)
     return 'a key with "manage" opens and closes whole studies, so it cannot be limited with --where (hint: leave out one of the two; --study limits it to some studies)';
-  if (has('audit') && has('randomize') && !allowPrediction)
-    return 'whoever can see generator states and randomize can choose the arm, so "randomize" with "audit" is refused (hint: issue two keys to two people, or insist with --allow-prediction, which is recorded)';
-  if (has('audit') && has('correct') && !allowPrediction)
-    return 'whoever can see generator states and move participants in the urns can steer the next arm, so "correct" with "audit" is refused (hint: issue two keys to two people, or insist with --allow-prediction, which is recorded)';
-  if (has('audit') && has('force') && !allowPrediction)
-    return 'whoever can see generator states and enter allocations can choose who gets the next arm, so "force" with "audit" is refused (hint: issue two keys to two people, or insist with --allow-prediction, which is recorded)';
-  if (has('randomize') && has('force') && !allowPrediction)
-    return 'whoever can randomize and enter an allocation by hand can choose the arm, so "force" with "randomize" is refused (hint: issue two keys to two people, or insist with --allow-prediction, which is recorded)';
-  if (has('audit') && has('manage') && !allowPrediction)
-    return 'whoever can see generator states and close a study can choose who does not get the next arm, so "manage" with "audit" is refused (hint: issue two keys to two people, or insist with --allow-prediction, which is recorded)';
-  return undefined;
+  return steeringProblem(grant, STEERING);
 }
+
+function steeringProblem({ scopes, allowPrediction }: Grant, pairs: readonly Pair[]): string | undefined {
+  const found = pairs.find(([one, other]) => scopes.includes(one) && scopes.includes(other));
+  if (!found || allowPrediction) return undefined;
+  const [one, other, what] = found;
+  return `whoever can ${what}, so "${one}" with "${other}" is refused (hint: issue two keys to two people, or insist with --allow-prediction, which is recorded)`;
+}
+
+/**
+ * What to say of the scopes that a user has with a new key, and over all keys.
+ * @param valid all keys that are valid now
+ */
+export function scopeWarnings({ user, scopes, studies }: Grant, valid: readonly ApiKey[]): string[] {
+  const others = valid.filter(
+    (key) =>
+      isSameUser(key.user, user) && (!studies || (key.studies?.some((one) => studies.includes(one)) ?? true)),
+  );
+  const hasElsewhere = (scope: Scope) => others.some((key) => key.scopes.includes(scope));
+  const isShared = (one: Scope, other: Scope) =>
+    !(scopes.includes(one) && scopes.includes(other)) &&
+    ((scopes.includes(one) && hasElsewhere(other)) || (scopes.includes(other) && hasElsewhere(one)));
+  const ids = others.map(({ keyId }) => keyId).join(', ');
+  const shared = [...STEERING, AMENDS_BETWEEN, ...UNBLINDING]
+    .filter(([one, other]) => isShared(one, other))
+    .map(
+      ([one, other, what]) =>
+        `${user} has "${one}" and "${other}" over several valid keys (${ids}), and whoever can ${what} (hint: give each to another person, under their own name; urn keys revoke)`,
+    );
+  const redraws = scopes.includes('randomize') && scopes.includes('correct');
+  return redraws || isShared('randomize', 'correct') ? [...shared, `${user} ${TWO_USERS}`] : shared;
+}
+
+const TWO_USERS =
+  'may randomize and correct, but in a live study no key of theirs voids whom they randomized: an integration that corrects needs two users (hint: issue "correct" under another one)';

@@ -97,6 +97,8 @@ export interface ParticipantContext<A> extends StudyContext<A> {
 
 /** Who asks. */
 export interface Requester extends Repeatable {
+  /** Whether it is a key that asks, and not the command line. Not so in a replay: older records need not fulfil what keys must. */
+  readonly isKey?: boolean | undefined;
   /** The limits of the key. A participant outside them does not exist for it. */
   readonly where?: readonly LevelLimit[] | undefined;
   /** Whether they may know which treatment each pack holds. */

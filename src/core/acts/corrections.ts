@@ -15,6 +15,7 @@ import {
   VoidAnalysis,
   VoidCause,
 } from '../../../events/corrections.ts';
+import { isSameUser } from '../../base/text.ts';
 import { askedLevel, type Design } from '../model/design.ts';
 import { patternProblem } from '../model/id-pattern.ts';
 import { noSuchLevel } from '../model/limits.ts';
@@ -234,7 +235,10 @@ export const voidAllocation = participantAct({
   resolve: (asked, model) => ({ ...asked, duplicateOf: originalId(model, asked.duplicateOf) }),
   adds: ({ asked, model }) => ({ counts: countsAfterVoiding(asked.cause, model) }),
   problem: (context) =>
-    voidCauseProblem(context) ?? duplicateProblem(context) ?? alreadyVoidedProblem(context),
+    ownAllocation(context) ??
+    voidCauseProblem(context) ??
+    duplicateProblem(context) ??
+    alreadyVoidedProblem(context),
   apply: (participant, { data, revision }) => {
     const { cause, counts, duplicateOf } = data;
     return corrected(participant, {
@@ -242,6 +246,13 @@ export const voidAllocation = participantAct({
     });
   },
 });
+
+/** Whoever randomizes and voids could draw again until the arm suits. What came by hand or by an import was not drawn here. */
+function ownAllocation({ by, model, participant }: ParticipantContext<unknown>): StudyOutcome | undefined {
+  const { forced, original, user } = participant;
+  const isOwn = by.isKey && !forced && !original && isSameUser(user, by.user);
+  return isOwn && model.design.mode === 'live' ? { type: 'own-allocation' } : undefined;
+}
 
 /** An id that nobody has stays as it is, and is refused later. */
 function originalId(model: Model, id: string | undefined): string | undefined {
@@ -298,7 +309,8 @@ export const reinstate = participantAct({
   isCorrection: true,
   asks: { ...aboutParticipant, note: Note },
   adds: ({ participant }) => ({ voidedAt: participant.corrected?.voided?.revision ?? 0 }),
-  problem: ({ participant }) =>
-    participant.corrected?.voided ? undefined : alreadySo('the participant is not voided'),
+  problem: (context) =>
+    ownAllocation(context) ??
+    (context.participant.corrected?.voided ? undefined : alreadySo('the participant is not voided')),
   apply: (participant) => corrected(participant, { voided: undefined }),
 });

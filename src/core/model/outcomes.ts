@@ -61,6 +61,8 @@ export type StudyOutcome =
       readonly visit: string;
       readonly pack?: { readonly visit: string; readonly code: string };
     }
+  /** Whoever randomized the participant must not void the allocation in a live study, nor undo that. */
+  | { readonly type: 'own-allocation' }
   | { readonly type: 'no-such-participant' }
   /** Well-formed, but not possible in this study. `field` is a path in the fact. */
   | { readonly type: 'impossible'; readonly field: string; readonly why: string }

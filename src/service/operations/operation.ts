@@ -101,6 +101,7 @@ const REASON_IN_WORDS: Readonly<Record<RefusalReason, string>> = {
   full: 'the study has reached a limit',
   'no-code': 'a treatment has no pack left',
   'no-entry': 'the list has no entry that the participant could be given',
+  'own-allocation': 'whoever randomized a participant cannot void the allocation, or undo that',
   importing: 'a history is being imported',
   stale: 'what was to be corrected is not as the request says',
   suspended: 'the studies file differs from the design in force',

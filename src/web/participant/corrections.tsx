@@ -2,7 +2,7 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Fragment, useState } from 'react';
 import { useTranslation } from 'react-i18next';
-import { answer, api } from '../api/client.ts';
+import { type ApiProblem, answer, api } from '../api/client.ts';
 import { Act, idempotent } from '../parts/act.tsx';
 import { designQuery } from '../parts/design-query.ts';
 import { Choice, Selection, TextLine } from '../parts/fields.tsx';
@@ -11,6 +11,8 @@ import { Loading } from '../parts/loading.tsx';
 import { ProblemNotice } from '../parts/problem.tsx';
 import { factorName, levelsOf, type ParticipantRecord } from '../parts/record.ts';
 import { useDrawsFromCounts } from '../session/draws-from-counts.ts';
+import { useSession } from '../session/session.tsx';
+import { studiesQuery } from '../session/studies-query.ts';
 import { StudyChips } from '../session/study-chips.tsx';
 import type { Entry } from './queries.ts';
 
@@ -152,11 +154,33 @@ const VOID_CAUSES = ['ineligible', 'duplicate', 'never-enrolled', 'entry', 'othe
 type VoidCause = (typeof VOID_CAUSES)[number];
 const ANALYSES = ['keep', 'exclude'] as const;
 
-export function VoidForm({ study, record }: ChangeProps) {
+/** Said before the form is filled in, and again if the service refuses: it knows users whose names are spelt differently. */
+function OwnAllocation() {
+  const { t } = useTranslation();
+  return (
+    <div className="notice warn" role="alert">
+      <strong>{t('participant.change.own.what')}</strong>
+      <p>{t('participant.change.own.next')}</p>
+    </div>
+  );
+}
+
+const refusedOwn = ({ reason }: ApiProblem) => (reason === 'own-allocation' ? <OwnAllocation /> : undefined);
+
+/** Whether the user of this session randomized the participant, and the study is live. */
+function useIsOwn(study: string, entries: readonly Entry[]): boolean {
+  const { user } = useSession();
+  const { data: studies } = useQuery(studiesQuery);
+  const isLive = studies?.some((one) => one.study === study && one.mode === 'live') ?? false;
+  return isLive && entries.some((entry) => entry.type === 'ParticipantRandomized' && entry.user === user);
+}
+
+export function VoidForm({ study, record, entries }: ChangeProps) {
   const { id } = record;
   const { t } = useTranslation();
   const change = useChange(study, id);
   const [cause, setCause] = useState('');
+  const isOwn = useIsOwn(study, entries);
   const drawsFromCounts = useDrawsFromCounts(study);
   // The cause `entry` is for allocations that were entered by hand.
   const isForced = record['urn.occurred_at'] !== undefined;
@@ -185,9 +209,11 @@ export function VoidForm({ study, record }: ChangeProps) {
           </p>
         </>
       )}
+      refused={refusedOwn}
       confirm={t('participant.change.goVoid')}
       doneTitle={t('participant.change.doneVoid')}
     >
+      {isOwn && <OwnAllocation />}
       <Choice
         name="cause"
         label={t('participant.change.cause')}
@@ -213,9 +239,10 @@ export function VoidForm({ study, record }: ChangeProps) {
   );
 }
 
-export function ReinstateForm({ study, record: { id } }: ChangeProps) {
+export function ReinstateForm({ study, record: { id }, entries }: ChangeProps) {
   const { t } = useTranslation();
   const change = useChange(study, id);
+  const isOwn = useIsOwn(study, entries);
   const drawsFromCounts = useDrawsFromCounts(study);
   return (
     <Act
@@ -233,9 +260,11 @@ export function ReinstateForm({ study, record: { id } }: ChangeProps) {
           </p>
         </>
       )}
+      refused={refusedOwn}
       confirm={t('participant.change.goReinstate')}
       doneTitle={t('participant.change.doneReinstate')}
     >
+      {isOwn && <OwnAllocation />}
       <NoteField />
     </Act>
   );

@@ -78,8 +78,18 @@ describe('urn keys add', () => {
     await ok`keys add ${unfit}`;
   });
 
+  it('warns of what a user may do with several valid keys, whatever the spelling of the name', async () => {
+    const { run, ok, json } = commandsOn(newFolder());
+    expect((await run`keys add EDC --scope read,randomize,correct`).stderr).toContain('needs two users');
+    const both = 'warning: edc has "manage" and "randomize" over several valid keys (k';
+    expect((await run`keys add edc --scope manage`).stderr).toContain(both);
+    for (const { keyId } of await json`keys list --json`) await ok`keys revoke ${keyId}`;
+    expect((await run`keys add edc --scope manage`).stderr).not.toContain('warning');
+  });
+
   it.each([
     [typed`user --scope blinded,audit`, 'cannot be "blinded"'],
+    [typed`user --scope manage,randomize`, '"manage" with "randomize" is refused'],
     [
       typed`user --scope admin`,
       'choose from blinded, read, randomize, audit, correct, force, unblind, supply',

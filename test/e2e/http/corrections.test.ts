@@ -3,7 +3,10 @@
  * test/unit/study/corrections.test.ts, life.test.ts and test/unit/code-break; the requests: acts.test.ts.
  */
 import { describe, expect, it } from 'vitest';
+import { OPERATOR } from '../../support/facts.ts';
 import { served } from '../../support/served.ts';
+import { serveHere } from '../../support/service-here.ts';
+import { temporaryFolders } from '../../support/temporary-folder.ts';
 import { COOK, DUPAGE, KANE, TRIALS } from '../../support/trials.ts';
 
 const OF_COOK = ['--where', `local_site=${COOK.local_site}`, '--study', 'Sleep'];
@@ -106,6 +109,65 @@ describe('a corrected participant', () => {
       expect(text.includes(NOTE)).toBe(name === 'manager');
       expect(text).not.toContain('ZZTREAT');
     }
+  });
+});
+
+describe('in a live study, whoever randomized a participant', () => {
+  const data = temporaryFolders()();
+  const studies = `Live: {mode: live, treatments: [A, B], factors: {ward: [a, b]}}
+Rehearsal: {mode: test, treatments: [A, B], factors: {ward: [a, b]}}`;
+  const live = served(
+    studies,
+    {
+      edc: ['edc', '--scope', 'read,randomize,correct'],
+      other: ['EDC ', '--scope', 'correct'],
+      desk: ['desk', '--scope', 'read,correct,force'],
+    },
+    { data },
+  );
+  type User = keyof typeof live.keys;
+  const ask = (user: User, path: string, id: string, more: object = {}, study = 'Live') =>
+    live.post(user, path, { study, id, note: NOTE, ...more });
+  const voidAs = (user: User, id: string, more: object = {}, study?: string) =>
+    ask(user, '/voids', id, { ...VOIDED, ...more }, study);
+  const enrol = async (id: string, study = 'Live') =>
+    expect((await live.as('edc').randomize(study, id, { ward: 'a' })).status).toBe(200);
+  const refused = { status: 403, results: [], message: expect.stringContaining('ask a second person') };
+  const why = { 'urn-refused': 'own-allocation' };
+
+  it('cannot void them with any key and enter them again; a second person can', async () => {
+    await enrol('p1');
+    const records = (await live.records()).length;
+    for (const user of ['edc', 'other'] as const)
+      for (const more of [{}, { dry_run: true }, { cause: 'duplicate' }]) {
+        const answer = await voidAs(user, 'p1', more);
+        expect(answer).toMatchObject(refused);
+        expect(Object.fromEntries(answer.headers)).toMatchObject(why);
+      }
+    const since = (await live.records()).slice(records).map(({ record }) => record.type);
+    expect(since.filter((type) => type !== 'RequestRefused')).toEqual([]);
+    expect((await voidAs('desk', 'p1')).status).toBe(200);
+    expect(await ask('edc', '/reinstatements', 'p1')).toMatchObject(refused);
+    expect((await ask('desk', '/reinstatements', 'p1')).status).toBe(200);
+    await enrol('p2', 'Rehearsal');
+    expect((await voidAs('edc', 'p2', {}, 'Rehearsal')).status).toBe(200);
+  });
+
+  it('is known from the records: after a restart, and when the key is revoked', async () => {
+    await enrol('p3');
+    const [{ keyId = '' } = {}] = live.service.log.keys.list();
+    await live.service.log.keys.revoke(keyId, undefined, OPERATOR);
+    await live.service.stop();
+    live.service = await serveHere(data, studies);
+    expect(await voidAs('other', 'p3')).toMatchObject(refused);
+    expect((await voidAs('desk', 'p3')).status).toBe(200);
+  });
+
+  it('is nobody if the allocation was not drawn: a wrong entry by hand is voided by whoever made it', async () => {
+    const entry = { treatment: 'A', levels: { ward: 'b' }, cause: 'outage' };
+    const at = { occurred_at: new Date().toISOString() };
+    expect((await ask('desk', '/forced_allocations', 'p4', { ...entry, ...at })).status).toBe(200);
+    expect((await voidAs('desk', 'p4', { cause: 'entry' })).status).toBe(200);
   });
 });
 

@@ -20,6 +20,8 @@ const PACKS = ['Left', 'Right'].flatMap((treatment, arm) =>
 );
 const GRANTS = {
   edc: ['edc', '--scope', 'randomize,read'],
+  own: ['edc', '--scope', 'blinded,correct'],
+  spelt: ['EDC', '--scope', 'blinded,correct'],
   auditor: ['auditor', '--scope', 'read,audit'],
   manager: ['Data management', '--scope', 'blinded,manage,correct'],
   pharmacist: ['Pharmacy', '--scope', 'read,supply,force'],
@@ -106,6 +108,19 @@ describeInBrowser('a data manager', () => {
     ]);
     // The field is in the reader's zone, Berlin.
     expect(events[4].data).toMatchObject({ occurredAt: '2026-11-22T22:30:00.000Z', inadvertent: true });
+  });
+
+  it('is told to ask a second person about a participant whom the same user randomized', async () => {
+    const toVoid = address('participant', { id: '003', act: 'void' });
+    const own = await openAs(http.keys.own, toVoid);
+    await own.isWarned(/The user of this key randomized this participant/);
+    const spelt = await openAs(http.keys.spelt, toVoid);
+    await spelt.choose({ Cause: 'randomized twice' });
+    await spelt.fill({ Note: 'screened twice' });
+    await spelt.choose({ 'Analysis, as far as you know': 'not to be analysed' });
+    await spelt.press('See what will happen');
+    await spelt.isWarned(/Ask a second person who may correct/);
+    expect(await history('003')).toHaveLength(1);
   });
 
   it('pauses and resumes a study, and amends it with an approval; a stale amendment is refused', async () => {

@@ -16,7 +16,7 @@ const MINUTE = 60_000;
 const GRANTS = {
   site: ['Site 11', '--scope', 'blinded,randomize'],
   ward: ['ward', '--scope', 'read', '--study', 'Ward'],
-  all: ['everybody', '--scope', 'read,randomize,manage'],
+  all: ['everybody', '--scope', 'read,randomize,manage', '--allow-prediction'],
   auditor: ['auditor', '--scope', 'audit'],
 } as const;
 async function filled(): Promise<void> {

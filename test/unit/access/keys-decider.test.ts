@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { AccessFact, Scope } from '../../../events/access.ts';
-import { access } from '../../../projections/access.ts';
+import { type ApiKey, access } from '../../../projections/access.ts';
 import {
   accessDecider,
   type Grant,
@@ -8,6 +8,7 @@ import {
   keySha256,
   newApiKey,
   newKeyId,
+  scopeWarnings,
 } from '../../../src/core/access/keys.ts';
 import { OPERATOR, stored } from '../../support/facts.ts';
 import { sentences } from '../../support/given.ts';
@@ -80,6 +81,7 @@ describe('a key with these scopes and limits', () => {
     ['audit,randomize', {}, '--allow-prediction'],
     ['audit,randomize', { where, allowPrediction }, '--where'],
     ['audit,manage', {}, '--allow-prediction'],
+    ['force,randomize', {}, '--allow-prediction'],
     ['read,manage', { where }, '--where'],
     ['manage,audit', { where, allowPrediction }, '--where'],
   ])('is never issued, whether its id is free or not: %s %o', (scopes, more, hint) => {
@@ -95,7 +97,7 @@ describe('a key with these scopes and limits', () => {
     ['audit,randomize', { allowPrediction }],
     ['audit,manage', { allowPrediction }],
     ['manage', { studies }],
-    ['manage,randomize', {}],
+    ['manage,randomize', { allowPrediction }],
     ['blinded,unblind', { where }],
     ['audit,unblind', {}],
     ['blinded,randomize', {}],
@@ -107,6 +109,45 @@ describe('a key with these scopes and limits', () => {
     given([])
       .when(issue(allowed))
       .then([issued(allowed)], { type: 'issued' });
+  });
+});
+
+describe('a user', () => {
+  it('gets no key that randomizes and manages, but older logs may have one', () => {
+    const chooses = grant(['manage', 'randomize']);
+    expect(grantProblem(chooses)).toContain('so "manage" with "randomize" is refused (hint:');
+    given([])
+      .when(issue(chooses))
+      .then([issued(chooses)], { type: 'issued' });
+  });
+
+  const key = (scopes: Scope[], more: Partial<ApiKey> = {}): ApiKey => {
+    return { user: 'nurse', scopes, keyId: 'k0', issuedAt: '2026-03-01T09:00:00.000Z', ...more };
+  };
+  it.each<[string, Grant, ApiKey, RegExp[]]>([
+    ['randomizes and amends', grant(['randomize']), key(['manage']), [/"manage" and "randomize" .*\(k0\)/]],
+    ['randomizes and enters', grant(['force']), key(['randomize']), [/"force" and "randomize"/]],
+    ['sees states and randomizes', grant(['randomize']), key(['audit']), [/"randomize" and "audit"/]],
+    ['is blinded and supplies', grant(['blinded']), key(['supply']), [/"blinded" and "supply"/]],
+    ['is spelt differently', grant(['randomize']), key(['manage'], { user: ' NURSE' }), [/"manage"/]],
+    ['corrects', grant(['correct']), key(['randomize']), [/needs two users/]],
+    ['corrects with one key', grant(['correct', 'randomize']), key(['read']), [/needs two users/]],
+    [
+      'has them in one study',
+      grant(['randomize'], { studies: ['A'] }),
+      key(['manage'], { studies: ['A', 'B'] }),
+      [/"manage"/],
+    ],
+    ['has them apart', grant(['randomize'], { studies: ['A'] }), key(['manage'], { studies: ['B'] }), []],
+    ['is another one', grant(['randomize']), key(['manage'], { user: 'chief' }), []],
+    [
+      'was allowed it',
+      grant(['randomize', 'manage'], { allowPrediction: true }),
+      key(['randomize', 'manage']),
+      [],
+    ],
+  ])('is warned of what several valid keys may do together: one who %s', (_, asked, valid, says) => {
+    expect(scopeWarnings(asked, [valid])).toEqual(says.map((one) => expect.stringMatching(one)));
   });
 });
 

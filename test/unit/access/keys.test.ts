@@ -56,9 +56,13 @@ describe('a key', () => {
 
   it('is not written if it is not allowed, or could not be read back', async () => {
     const { keys, runner } = keysAt();
-    expect(await keys.issue({ user: 'nurse', scopes: ['audit', 'randomize'] }, OPERATOR)).toEqual({
-      refused: expect.stringContaining('--allow-prediction'),
-    });
+    for (const scopes of [
+      ['audit', 'randomize'],
+      ['manage', 'randomize'],
+    ] as const)
+      expect(await keys.issue({ user: 'nurse', scopes }, OPERATOR)).toEqual({
+        refused: expect.stringContaining('--allow-prediction'),
+      });
     const malformed = expect.objectContaining({ fault: 'malformed' });
     for (const one of [
       { studies: [] },

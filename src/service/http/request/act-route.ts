@@ -63,7 +63,7 @@ export function actHandler(services: Services, { acts, results }: ActRoute) {
     if (!act) throw new Error('a body of no act');
     const { scopes, user, where } = accepted.key;
     const by = {
-      ...{ user, where, idempotencyKey: idempotencyKeyOf(http) },
+      ...{ user, where, isKey: true, idempotencyKey: idempotencyKeyOf(http) },
       ...{ isSupply: scopes.includes(SUPPLY), mayRead: scopes.some((scope) => READERS.has(scope)) },
     };
     const asked = askedIn(act, given);
@@ -100,6 +100,8 @@ function bodySchema(acts: ActRoute['acts']): ActBody {
 }
 
 const NO_PARTICIPANT = 'There is no such participant';
+const OWN_ALLOCATION =
+  'Nothing was recorded, and treatment goes on: whoever randomized a participant cannot void the allocation, or undo that (ask a second person, whose key is of another user and has the scope correct)';
 
 /** What to do about the state of a study. */
 const STATUS_HINTS: Readonly<Record<Status | 'suspended', string>> = {
@@ -129,6 +131,8 @@ export function actRefusal(
       const hint = 'hint: the cause of a move to another site is transfer';
       return { ...common, status: 403, message: `${limitedTo([outcome.limit])} (${hint})` };
     }
+    case 'own-allocation':
+      return { ...common, status: 403, message: OWN_ALLOCATION, refused: 'own-allocation' };
     case 'stale':
       return { ...conflict, message: `Nothing was recorded: ${outcome.why}` };
     case 'amended-meanwhile':

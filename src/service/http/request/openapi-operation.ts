@@ -158,7 +158,7 @@ const STUDY_HEADERS = {
 const REFUSED_HEADER = {
   'Urn-Refused': {
     description:
-      'Why the state of the study or of a participant forbids it, as `operations` records it: `duplicate`, `paused`, `closed`, `importing`, `suspended`, `full`, `level-closed`, `no-entry`, `no-code`, `stale` or `malformed`. Absent if the status says enough.',
+      'Why the state of the study or of a participant forbids it, as `operations` records it: `duplicate`, `paused`, `closed`, `importing`, `suspended`, `full`, `level-closed`, `no-entry`, `no-code`, `stale`, `own-allocation` or `malformed`. Absent if the status says enough.',
     schema: { type: 'string' },
   },
 };

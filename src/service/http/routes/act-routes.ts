@@ -6,7 +6,7 @@ import type { ActName } from '../../../core/acts/acts.ts';
 import { type Members, STATUSES, type StudyOutcome } from '../../../core/model/outcomes.ts';
 import type { ActResults, ActRoute } from '../request/act-route.ts';
 import { recordFor } from '../request/command-reply.ts';
-import { EXAMPLE_RECORD, jsonSchema, NOT_FOUND, RECORDS, ref } from '../request/openapi-operation.ts';
+import { ERRORS, EXAMPLE_RECORD, jsonSchema, NOT_FOUND, RECORDS, ref } from '../request/openapi-operation.ts';
 import { resultJson } from '../request/reply.ts';
 
 /** The participant's record as it is now. */
@@ -22,6 +22,11 @@ const CORRECTION_ERRORS = {
   404: NOT_FOUND,
   409: 'What the request corrects is not, or no longer, as it says; the message gives the current state',
   422: `Well-formed, but impossible in this study; the message says why. ${REUSED}`,
+};
+
+const VOIDING_ERRORS = {
+  ...CORRECTION_ERRORS,
+  403: `${ERRORS[403]}; or its user randomized the participant, in a live study: ask a second person`,
 };
 
 const STATE_AFTER = { close: 'closed', reopen: 'open', pause: 'paused', resume: 'open' } as const;
@@ -73,7 +78,7 @@ const ROUTES = {
       note: 'screened twice',
     },
     results: RECORD,
-    errors: CORRECTION_ERRORS,
+    errors: VOIDING_ERRORS,
   },
   AllocationReinstated: {
     path: '/reinstatements',
@@ -82,7 +87,7 @@ const ROUTES = {
     acts: 'AllocationReinstated',
     example: { id: '001-0009', note: 'was another person' },
     results: RECORD,
-    errors: CORRECTION_ERRORS,
+    errors: VOIDING_ERRORS,
   },
   ParticipantIdCorrected: {
     path: '/id_corrections',

@@ -52,6 +52,8 @@ export const audit = {
     full: 'die Studie hatte eine Grenze erreicht',
     'no-code': 'zu einer Behandlung gab es keine Packung mehr',
     'no-entry': 'in der Liste war für den Teilnehmer kein Eintrag frei',
+    'own-allocation':
+      'wer den Teilnehmer randomisiert hat, kann ihn nicht annullieren und eine Annullierung nicht zurücknehmen',
     importing: 'eine Übernahme lief',
     stale: 'jemand anders hatte es zuvor geändert',
     suspended: 'die Studiendatei wich vom geltenden Design ab',

@@ -55,6 +55,7 @@ export const audit = {
     full: 'the study had reached a limit',
     'no-code': 'a treatment had no pack left',
     'no-entry': 'the list had no entry that the participant could be given',
+    'own-allocation': 'whoever randomized the participant cannot void the allocation, or undo that',
     importing: 'a history was being imported',
     stale: 'somebody else had already changed it',
     suspended: 'the studies file differed from the design in force',
