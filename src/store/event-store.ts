@@ -25,7 +25,7 @@ export interface EventStore {
    * Appends records to one stream, all or none, directly after revision `expectedRevision`.
    *
    * - `written`: they are durable. No crash and no loss of power takes them back.
-   * - `conflict`: the stream ends at another revision, and nothing was written. But if exactly these bytes are already at
+   * - `conflict`: the stream ends at another revision, and nothing was or will be written. But if exactly these bytes are already at
    *   exactly these revisions, the answer is `written`: an append may safely be sent again.
    * - throws StoreError: `outcome` says whether it may have been written, or may still be.
    *

@@ -10,7 +10,9 @@
  *      and another process may have ended the reason for a refusal, read the tail once and decide again.
  *   7. If the outcome is unclear (time-out, broken connection), send the identical records again. An append that timed
  *      out can still take effect later. The writer therefore remembers the ids of all attempts of a command: if an
- *      event with any of these ids appears in the stream, the command has succeeded.
+ *      event with any of these ids appears in the stream, the command has succeeded. And as long as the place of such an
+ *      append is free, nobody is told that nothing was recorded: not after another attempt in a later round, nor when the
+ *      same request comes again.
  *
  * This makes the facts of a stream strictly serial, for any number of requests and processes: the exact expected
  * revision alone decides who was first. A crash at any point leaves either the whole batch or nothing, and nobody gets
@@ -37,8 +39,7 @@ const SMALL_BATCH = 32;
  */
 const REST_MS = 5;
 
-const TOO_LATE =
-  'the log was too slow, or other processes were always faster: nothing was recorded; send the same request again';
+const TOO_LATE = 'the log was too slow, or other processes were always faster';
 
 export class Writer<State, Command, F extends Fact, Outcome> {
   readonly #store: EventStore;
@@ -52,6 +53,8 @@ export class Writer<State, Command, F extends Fact, Outcome> {
   #queue: BatchItem<Command, Outcome>[] = [];
   /** Unanswered commands, by the ids of all events attempted for them. */
   readonly #attempted = new Map<string, BatchItem<Command, Outcome>>();
+  /** After this revision an append was sent whose outcome is unclear. Once another record is there, it cannot land. */
+  #unclearAfter = Number.NEGATIVE_INFINITY;
   #working: Promise<void> | undefined;
   /** Deciding the last batch took as long as it may. */
   #isTurnOver = false;
@@ -112,8 +115,7 @@ export class Writer<State, Command, F extends Fact, Outcome> {
         const left = await this.#round(items);
         this.#queue.unshift(...left);
       } catch (error) {
-        const why = error instanceof StoreError ? unavailable(error) : (error as Error);
-        for (const item of items) this.#fail(item, why);
+        for (const item of items) this.#fail(item, error as Error);
       }
     }
     await new Promise(setImmediate);
@@ -273,7 +275,10 @@ export class Writer<State, Command, F extends Fact, Outcome> {
         this.#hooks.onAppendFailed?.(error);
         const isUnclear = error.outcome === 'unclear';
         if (!isUnclear && attempt === 0) throw error;
-        if (isUnclear) this.#hooks.onUnclear?.(error);
+        if (isUnclear) {
+          this.#unclearAfter = expectedRevision;
+          this.#hooks.onUnclear?.(error);
+        }
         // Once an answer was lost, one that certainly was not written is tried again as well: the store may be coming back.
         const mayPass = isUnclear || error.failure === 'unavailable';
         if (!mayPass || performance.now() >= deadline) {
@@ -315,7 +320,7 @@ export class Writer<State, Command, F extends Fact, Outcome> {
     const now = performance.now();
     return items.filter((item) => {
       if (item.landed || now < item.deadline) return true;
-      this.#settle(item, () => item.reject(new DomainError('unavailable', TOO_LATE)));
+      this.#settle(item, () => item.reject(this.#unavailable(TOO_LATE)));
       return false;
     });
   }
@@ -339,11 +344,34 @@ export class Writer<State, Command, F extends Fact, Outcome> {
     if (item && outcome !== undefined) item.landed = { outcome, revision: event.revision };
   }
 
+  #failureOf(error: Error): Error {
+    if (error instanceof StoreError)
+      return this.#unavailable(
+        error.failure === 'full' ? 'the disk is full' : 'the log does not answer',
+        error,
+      );
+    // A closed gate says that nothing is recorded, which is not known while an append may still land.
+    return error instanceof DomainError && this.#mayLand
+      ? this.#unavailable('the log takes nothing more', error)
+      : error;
+  }
+
+  #unavailable(why: string, cause?: Error): DomainError {
+    const known = this.#mayLand ? 'it is not known to be recorded' : 'nothing was recorded';
+    return new DomainError('unavailable', `${why}: ${known}; send the same request again`, cause);
+  }
+
+  /** Whether an append of this process may still be written, for whichever request. */
+  get #mayLand(): boolean {
+    return this.#folded.revision <= this.#unclearAfter;
+  }
+
   /** What this process knows for certain is answered even while the store is down. */
-  #fail(item: BatchItem<Command, Outcome>, why: Error): void {
-    const isDown = why instanceof DomainError && why.code === 'unavailable';
+  #fail(item: BatchItem<Command, Outcome>, error: Error): void {
+    const isDown =
+      error instanceof StoreError || (error instanceof DomainError && error.code === 'unavailable');
     const known = item.landed ?? (isDown ? this.#known(item.command) : undefined);
-    this.#settle(item, () => (known ? item.resolve(known) : item.reject(why)));
+    this.#settle(item, () => (known ? item.resolve(known) : item.reject(this.#failureOf(error))));
   }
 
   #known(command: Command): WriteResult<Outcome> | undefined {
@@ -366,12 +394,6 @@ export interface WriteResult<Outcome> {
   readonly outcome: Outcome;
   /** Revision of the fact that the command produced. Without a fact, the revision that the decision is based on. */
   readonly revision: number;
-}
-
-function unavailable(error: StoreError): DomainError {
-  const why = error.failure === 'full' ? 'the disk is full' : 'the log does not answer';
-  const known = error.outcome === 'unclear' ? 'it is not known to be recorded' : 'nothing was recorded';
-  return new DomainError('unavailable', `${why}: ${known}; send the same request again`, error);
 }
 
 export interface WriterLimits {

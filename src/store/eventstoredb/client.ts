@@ -4,7 +4,8 @@ import { Connection, type ConnectionTimes, type Line } from './connection.ts';
 import { CallError, callError } from './errors.ts';
 import {
   type Answer,
-  appendedRevision,
+  type AppendAnswer,
+  appendAnswer,
   appendRequests,
   type BoundedReading,
   enoughEvents,
@@ -42,7 +43,6 @@ export class LogClient {
 
   /**
    * Appends after an exact revision, -1 for a stream that does not exist.
-   * @returns the revision of the last event, as reported by the server
    * @throws CallError
    */
   append(
@@ -50,12 +50,12 @@ export class LogClient {
     expectedRevision: number,
     events: readonly LogEventData[],
     timeoutMs: number,
-  ): Promise<number> {
-    return this.#call(timeoutMs, (line, deadline, ending: Ending<number>) => {
+  ): Promise<AppendAnswer> {
+    return this.#call(timeoutMs, (line, deadline, ending: Ending<AppendAnswer>) => {
       const call = line.streams.append(this.#connection.metadata(), { deadline }, (error, response) => {
         try {
           if (error) throw error;
-          ending.resolve(appendedRevision(response));
+          ending.resolve(appendAnswer(response));
         } catch (failure) {
           ending.reject(failure);
         }

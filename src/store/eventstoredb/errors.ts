@@ -27,7 +27,6 @@ type CallFailure =
   | 'not-leader'
   /** The node said that it is starting or too busy, before it did anything. */
   | 'not-ready'
-  | 'wrong-revision'
   /** The stream was deleted for good. */
   | 'deleted'
   | 'denied'
@@ -42,7 +41,6 @@ type CallFailure =
 
 /** The server's names of errors, in the metadata after its answer. */
 const KINDS_BY_NAME: Readonly<Record<string, CallFailure>> = {
-  'wrong-expected-version': 'wrong-revision',
   'stream-deleted': 'deleted',
   'access-denied': 'denied',
   'maximum-append-size-exceeded': 'too-large',
@@ -155,7 +153,7 @@ async function repeated<T>(
 // What a failed call means for the store.
 
 /** After these failures nobody knows whether an append was written. */
-const UNCLEAR: readonly CallFailure[] = ['timeout', 'broken', 'lost', 'wrong-revision'];
+const UNCLEAR: readonly CallFailure[] = ['timeout', 'broken', 'lost'];
 
 /** Where the documents say how to prevent that somebody removes records. */
 export const RIGHTS = 'see "A user that cannot delete" in docs/instances.md';
@@ -167,7 +165,6 @@ const MEANINGS: Readonly<Record<CallFailure, { readonly failure: StoreFailure; r
   },
   'not-leader': { failure: 'unavailable', hint: 'the cluster has no reachable leader' },
   'not-ready': { failure: 'unavailable', hint: 'the server is starting, or is too busy' },
-  'wrong-revision': { failure: 'unavailable', hint: 'another process was first' },
   deleted: {
     failure: 'corrupt',
     hint: `a stream of this log was deleted in the server; restore a backup; ${RIGHTS}`,

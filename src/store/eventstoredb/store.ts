@@ -8,10 +8,12 @@
  * Every call has its own time-out, every append an exact expected revision, and every call that decides anything requires
  * the leader of the cluster.
  */
+import { setTimeout as delay } from 'node:timers/promises';
 import type { RecordBytes } from '../../../events/record.ts';
 import {
   type AppendResult,
   type EventStore,
+  NO_STREAM,
   type Position,
   type StoredRecord,
   StoreError,
@@ -23,7 +25,7 @@ import {
 import { parseAddress } from './address.ts';
 import { LogClient } from './client.ts';
 import type { ConnectionTimes } from './connection.ts';
-import { appendFailure, appendUntilAccepted, CallError, RIGHTS } from './errors.ts';
+import { appendFailure, appendUntilAccepted, CallError, RIGHTS, withTimeout } from './errors.ts';
 import { Follower, type FollowerTimes } from './follower.ts';
 import { LogReader } from './reader.ts';
 import { fromPosition, type LogEventData, toEvent } from './wire.ts';
@@ -161,10 +163,17 @@ interface PendingAppend {
   readonly records: readonly RecordBytes[];
 }
 
-/** Appends to EventStoreDB. The writer of a stream awaits each append, so two never overtake each other. */
+/** How long to wait before looking again for a record that has its place and cannot be read yet, in ms. */
+const LOOK_AGAIN_MS = 20;
+
+/**
+ * Appends to EventStoreDB, with one call at a time for each stream: a cluster answers wrongly, or not at all, to an append that
+ * is sent again while the first one is under way.
+ */
 class Appender {
   readonly #parts: AppenderParts;
-  readonly #open = new Set<Promise<unknown>>();
+  /** Settles when nothing is in progress on a stream. */
+  readonly #open = new Map<string, Promise<unknown>>();
 
   constructor(parts: AppenderParts) {
     this.#parts = parts;
@@ -178,27 +187,42 @@ class Appender {
       leaf: Uint8Array.from(leaf),
     }));
     const events = copies.map((bytes, i) => toEvent(stream, expectedRevision + 1 + i, bytes));
-    const sent = this.#send({ stream, expectedRevision, records: copies }, events);
-    const ended = sent.catch(() => undefined).finally(() => this.#open.delete(ended));
-    this.#open.add(ended);
+    const before = this.#open.get(stream) ?? Promise.resolve();
+    const sent = this.#send({ stream, expectedRevision, records: copies }, events, before);
+    // Both: an append whose time is up before its turn comes ends before the one ahead of it.
+    const ended = Promise.allSettled([before, sent]).then(() => {
+      if (this.#open.get(stream) === ended) this.#open.delete(stream);
+    });
+    this.#open.set(stream, ended);
     return sent;
   }
 
   /** Resolves when nothing is in progress. Each append has its time-outs. */
   async drain(): Promise<void> {
-    await Promise.all(this.#open);
+    await Promise.all(this.#open.values());
   }
 
-  async #send(append: PendingAppend, events: readonly LogEventData[]): Promise<AppendResult> {
+  /** @param before settles when no other append to the stream is in progress; waiting for it takes of the same time */
+  async #send(
+    append: PendingAppend,
+    events: readonly LogEventData[],
+    before: Promise<unknown>,
+  ): Promise<AppendResult> {
     const { client, prefix, server, timeoutMs } = this.#parts;
     const { stream, expectedRevision } = append;
     if (events.length === 0) return { type: 'written' };
+    const due = performance.now() + timeoutMs;
+    const leftMs = () => Math.max(due - performance.now(), 1);
     const last = expectedRevision + events.length;
     try {
-      const revision = await appendUntilAccepted(timeoutMs, (leftMs) =>
-        client.append(prefix + stream, expectedRevision, events, leftMs),
+      await withTimeout(before, leftMs());
+      const answer = await appendUntilAccepted(leftMs(), (ms) =>
+        client.append(prefix + stream, expectedRevision, events, ms),
       );
-      if (revision === last || (await this.#isStored(append))) return { type: 'written' };
+      if (answer.type === 'wrong-revision') return await this.#found(append, answer.endsAt, due);
+      const { revision } = answer;
+      if (revision === last || (await this.#found(append, NO_STREAM, due)).type === 'written')
+        return { type: 'written' };
       // EventStoreDB treats a deleted stream as one that does not exist, and continues its numbers.
       throw new StoreError(
         'corrupt',
@@ -206,23 +230,36 @@ class Appender {
         `EventStoreDB at ${server} wrote records of ${stream} up to revision ${revision} instead of ${last} (hint: the stream was deleted before; restore a backup; ${RIGHTS})`,
       );
     } catch (error) {
-      if (!(error instanceof CallError) || error.kind !== 'wrong-revision')
-        throw appendFailure(error, server);
-      return { type: (await this.#isStored(append)) ? 'written' : 'conflict' };
+      throw appendFailure(error, server);
     }
   }
 
   /**
-   * Whether exactly these bytes are stored there. The server compares ids and not bytes, and its answer may concern an
-   * append whose outcome nobody knows. So the records are looked up, the first one before the others.
+   * Whether exactly these bytes are stored there. The server compares ids and not bytes, and its answer may concern an append
+   * whose outcome nobody knows, this one included: a cluster says that the place is taken before the record that has it can be
+   * read. So the records are looked up, the first one before the others, until what is there can be read.
+   * @param endsAt the last revision of the stream, according to the server
    */
-  async #isStored({ stream, expectedRevision, records }: PendingAppend): Promise<boolean> {
+  async #found(
+    { stream, expectedRevision, records }: PendingAppend,
+    endsAt: number,
+    due: number,
+  ): Promise<AppendResult> {
     const { reader } = this.#parts;
+    const from = expectedRevision + 1;
     try {
-      const [first] = await reader.some(stream, expectedRevision + 1, 1);
-      if (!first || !sameRecords([first], records.slice(0, 1))) return false;
-      return sameRecords(await reader.some(stream, expectedRevision + 1, records.length), records);
+      for (;;) {
+        let there = await reader.some(stream, from, 1);
+        if (sameRecords(there, records.slice(0, 1))) there = await reader.some(stream, from, records.length);
+        if (sameRecords(there, records)) return { type: 'written' };
+        const isReadable = endsAt < from + there.length;
+        if (isReadable || !sameRecords(there, records.slice(0, there.length))) return { type: 'conflict' };
+        if (performance.now() >= due)
+          throw new CallError('timeout', `record ${from} of ${stream} is under way, and cannot be read yet`);
+        await delay(LOOK_AGAIN_MS);
+      }
     } catch (error) {
+      if (error instanceof CallError) throw error;
       const { failure, message } = error as StoreError;
       throw new StoreError(failure, 'unclear', `${message}, after an append`, error);
     }

@@ -51,6 +51,11 @@ type ReadTarget =
 
 export type BoundedReading = Exclude<ReadTarget, { readonly of: 'live' }>;
 
+/** What the server says of an append: the revision of its last event, or the one at which the stream ends instead (-1: none). */
+export type AppendAnswer =
+  | { readonly type: 'written'; readonly revision: number }
+  | { readonly type: 'wrong-revision'; readonly endsAt: number };
+
 export interface Answer {
   readonly messages: ServerMessage[];
   /** False if the time ran out after something had arrived. */
@@ -110,13 +115,16 @@ export function appendRequests(
   return [new AppendReq().setOptions(options), ...messages];
 }
 
-/** The revision of the last event. @throws CallError `wrong-revision`, or `lost` for an answer that says nothing */
-export function appendedRevision(response: AppendResponse): number {
+/** @throws CallError `lost` for an answer that says nothing */
+export function appendAnswer(response: AppendResponse): AppendAnswer {
   const success = response.getSuccess();
-  if (success) return Number(success.getCurrentRevision());
-  if (response.hasWrongExpectedVersion())
-    throw new CallError('wrong-revision', 'the stream ends at another revision');
-  throw new CallError('lost', 'an empty answer');
+  if (success) return { type: 'written', revision: Number(success.getCurrentRevision()) };
+  const wrong = response.getWrongExpectedVersion();
+  if (!wrong) throw new CallError('lost', 'an empty answer');
+  return {
+    type: 'wrong-revision',
+    endsAt: wrong.hasCurrentRevision() ? Number(wrong.getCurrentRevision()) : -1,
+  };
 }
 
 export function readRequest(reading: ReadTarget): ReadRequest {

@@ -4,7 +4,7 @@ import { describe, expect, it, vi } from 'vitest';
 import type { RecordBytes } from '../../../events/record.ts';
 import { NO_STREAM } from '../../../src/store/event-store.ts';
 import type { AppendFault } from '../../support/eventstoredb/faults.ts';
-import { eventStoreDbScene, failureOf, QUICK } from '../../support/eventstoredb/scene.ts';
+import { eventStoreDbScene, failureOf, PATIENT, QUICK } from '../../support/eventstoredb/scene.ts';
 import { readAll, readStream, records, texts } from '../../support/store-contract.ts';
 
 const WRITTEN = { type: 'written' };
@@ -50,6 +50,35 @@ describe('an append', () => {
     expect(await store.append('study-a', NO_STREAM, records('b', 1))).toEqual(CONFLICT);
     expect(await store.append('study-a', NO_STREAM, records('a', 1))).toEqual(WRITTEN);
     expect(texts(await readAll(store))).toEqual(['a0']);
+  });
+
+  it.each<AppendFault>(['none', 'drops-repeated'])(
+    'that is sent again while the first is under way waits for it, since a cluster would call it a conflict or drop it: %s',
+    async (repeated) => {
+      const server = await scene.server();
+      const store = scene.store(server, { limits: PATIENT });
+      server.appends.next({ lateMs: 200 }, repeated, repeated);
+      const appends = [1, 2].map(() => store.append('study-a', NO_STREAM, records('a', 2)));
+      const other = store.append('study-a', NO_STREAM, records('b', 2));
+      expect(await Promise.all([...appends, other])).toEqual([WRITTEN, WRITTEN, CONFLICT]);
+      expect(texts(await readAll(store))).toEqual(['a0', 'a1']);
+    },
+  );
+
+  it('of another process in its place is a conflict when it can be read, and unclear before', async () => {
+    const { server, store } = await open();
+    const other = scene.store(server, { limits: PATIENT });
+    server.appends.next('under-way');
+    const theirs = other.append('study-a', NO_STREAM, records('b', 1));
+    await vi.waitFor(() => expect(server.received).toHaveLength(1), 5000);
+    const error = await failureOf(store.append('study-a', NO_STREAM, records('a', 1)));
+    expect([error.outcome, error.message]).toEqual([
+      'unclear',
+      expect.stringContaining('is under way, and cannot be read yet'),
+    ]);
+    server.landLate();
+    expect(await store.append('study-a', NO_STREAM, records('a', 1))).toEqual(CONFLICT);
+    expect(await theirs).toEqual(WRITTEN);
   });
 
   it('always names the exact expected revision', async () => {

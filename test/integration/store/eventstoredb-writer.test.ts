@@ -35,6 +35,7 @@ const appendFaults = fc.array(
     'never-answers',
     'writes-and-never-answers',
     'lands-late',
+    'under-way',
     'times-out',
     { lateMs: 300 },
   ),

@@ -87,16 +87,26 @@ export async function appendIn(call: AppendCall, mostBytes: number): Promise<App
 
 /**
  * Writes the append or not, and answers or not, as the fault requires.
- * @param late appends to write later if their places are still free
+ * @param late what is to be done later
  */
 export async function decide(
   append: Append,
   fault: AppendFault,
-  { log, dropConnections, late }: { log: ServerLog; dropConnections(): void; late: Append[] },
+  { log, dropConnections, late }: { log: ServerLog; dropConnections(): void; late: (() => unknown)[] },
   answer: AppendAnswer,
 ): Promise<void> {
-  const write = () => log.append(append.stream, append.expected, append.events);
-  if (typeof fault === 'object') await delay(fault.lateMs);
+  const { stream, expected, events } = append;
+  const write = () => log.append(stream, expected, events);
+  const conclude = () => {
+    const decision = write();
+    if (decision.type === 'deleted') answer(deletedFailure(stream));
+    else answer(null, appendResponse(decision, expected));
+  };
+  if (typeof fault === 'object') {
+    const end = log.begin(stream, expected, events);
+    await delay(fault.lateMs);
+    end();
+  }
   switch (fault) {
     case 'fails':
       return answer(failure(status.INTERNAL, 'something went wrong'));
@@ -123,14 +133,24 @@ export async function decide(
       write();
       return;
     case 'lands-late':
-      late.push(append);
+      late.push(write);
       return;
+    case 'under-way': {
+      const end = log.begin(stream, expected, events);
+      late.push(() => {
+        end();
+        conclude();
+      });
+      return;
+    }
     case 'never-answers':
       return;
+    case 'drops-repeated':
+      if (!log.isUnderWay(stream, events)) break;
+      await delay(COMMIT_TIMEOUT_MS);
+      return answer(failure(status.ABORTED, 'Operation timed out: Prepare phase timeout.'));
   }
-  const decision = write();
-  if (decision.type === 'deleted') answer(deletedFailure(append.stream));
-  else answer(null, appendResponse(decision, append.expected));
+  conclude();
 }
 
 export type ReadCall = ServerWritableStream<

@@ -18,11 +18,15 @@ export type AppendFault =
   | 'writes-and-never-answers'
   /** Never answered; written when `landLate` is called, if its place is still free. */
   | 'lands-late'
+  /** Its place is taken at once, as in a cluster; it can be read and is answered when `landLate` is called. */
+  | 'under-way'
   /** The cluster did not acknowledge in time, but it is written nevertheless. */
   | 'times-out'
   /** Not written: a leader that has lost the others gives up after two seconds. */
   | 'finds-no-quorum'
-  /** Written and answered after this many ms. */
+  /** If the same append is under way it is dropped, and answered after two seconds as if it had timed out. */
+  | 'drops-repeated'
+  /** Under way for this many ms. */
   | { readonly lateMs: number };
 
 export type ReadFault = 'none' | 'fails' | 'drops' | 'never-answers';

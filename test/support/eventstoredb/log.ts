@@ -49,11 +49,15 @@ export class ServerLog {
   readonly all: ServerEvent[] = [];
   readonly #streams = new Map<string, Stream>();
   readonly #listeners = new Set<() => void>();
+  /** The appends that have their places and cannot be read yet, by stream. */
+  readonly #underWay = new Map<string, { readonly ids: string; readonly lastRevision: number }>();
   #end = 0n;
 
   /** @param expected NO_STREAM, the exact revision of the last event, or `any` */
   append(stream: string, expected: number | 'any', events: readonly ProposedEvent[]): AppendDecision {
     const current = this.lastRevision(stream);
+    const taken = this.#underWay.get(stream)?.lastRevision;
+    if (taken !== undefined) return { type: 'wrong-revision', current: taken };
     if (current === DELETED) return { type: 'deleted' };
     const isSoftDeleted = this.#isSoftDeleted(stream);
     if (expected !== 'any') {
@@ -75,6 +79,19 @@ export class ServerLog {
     if (original !== undefined && isOfSoftDeleted) this.#truncate(original, this.lastRevision(original) + 1);
     this.wake();
     return { type: 'written', lastRevision: current + events.length, position };
+  }
+
+  /** Whether exactly this append is under way. */
+  isUnderWay(stream: string, events: readonly ProposedEvent[]): boolean {
+    return this.#underWay.get(stream)?.ids === idsOf(events);
+  }
+
+  /** Takes the place of an append, if it is free. @returns what gives it back, for the append to be written */
+  begin(stream: string, expected: number | 'any', events: readonly ProposedEvent[]): () => void {
+    const current = this.lastRevision(stream);
+    if (expected !== current || this.#underWay.has(stream)) return () => undefined;
+    this.#underWay.set(stream, { ids: idsOf(events), lastRevision: current + events.length });
+    return () => this.#underWay.delete(stream);
   }
 
   /** -1 for a stream that does not exist, DELETED for one that was deleted for good. */
@@ -189,6 +206,10 @@ function isCutOff({ revision, created }: ServerEvent, last: number, metadata: St
   const { $tb = 0, $maxCount = Number.POSITIVE_INFINITY, $maxAge } = metadata;
   if (revision < $tb || revision <= last - $maxCount) return true;
   return $maxAge !== undefined && created < Date.now() - $maxAge * 1000;
+}
+
+function idsOf(events: readonly ProposedEvent[]): string {
+  return events.map(({ id }) => id).join();
 }
 
 export class StreamDeleted extends Error {

@@ -87,7 +87,7 @@ export class EventStoreDbServer {
   port = 0;
   readonly #options: EventStoreDbServerOptions;
   readonly #access: Access | undefined;
-  readonly #late: Append[] = [];
+  readonly #late: (() => unknown)[] = [];
   readonly #door = new Door((socket) => {
     if (!this.hangs) this.#inject(socket);
   });
@@ -168,10 +168,9 @@ export class EventStoreDbServer {
     this.#subscriptions.clear();
   }
 
-  /** Writes the appends that never got an answer. */
+  /** Writes the appends that never got an answer, if their places are still free. */
   landLate(): void {
-    for (const { stream, expected, events } of this.#late.splice(0))
-      this.log.append(stream, expected, events);
+    for (const land of this.#late.splice(0)) land();
   }
 
   /** The connection string, with the required credentials; `query` is appended. */

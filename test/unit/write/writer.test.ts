@@ -317,10 +317,10 @@ describe('a refusal', () => {
   });
 });
 
-describe('an append that certainly was not written', () => {
-  const notSent: Fault = () =>
-    Promise.reject(new StoreError('unavailable', 'not-written', 'there is no connection'));
+const notSent: Fault = () =>
+  Promise.reject(new StoreError('unavailable', 'not-written', 'there is no connection'));
 
+describe('an append that certainly was not written', () => {
   it('is refused at once, and the answer says so', async () => {
     const { here, store } = await scene();
     store.next(notSent);
@@ -349,6 +349,7 @@ describe('what is known', () => {
     ['the disk is full: nothing was recorded', 'there was no room', ['full']],
     ['not known to be recorded', 'the answer was lost', ['lost-before', 'lost-before']],
     ['not known to be recorded', 'an answer was lost before one was a refusal', ['lost-before', 'full']],
+    ['not known to be recorded', 'that of an earlier round is open', ['lands-late', 'conflict', notSent]],
   ])('is said: "%s" when %s', async (said, _, faults) => {
     const { here, store } = await scene(SHORT);
     store.next(...faults);
@@ -438,6 +439,38 @@ describe('an append whose fate is unclear', () => {
     all.store.next('lost-after', 'conflict', 'full');
     expect(await together(all.here, '001', '002')).toEqual(['randomized', 'unavailable']);
     expect(await enrolled(all)).toEqual(['001']);
+  });
+
+  it('keeps everybody from hearing that nothing was recorded until another record has its place', async () => {
+    const all = await scene(SHORT);
+    const said = (id: string) => all.here.writer.submit(randomize(id), NURSE).catch(({ message }) => message);
+    all.store.next('lands-late');
+    all.store.always = notSent;
+    const unknown = expect.stringContaining('not known to be recorded');
+    // The second is the same request, which may still be recorded; the third waits until it is too late.
+    expect(await said('001')).toEqual(unknown);
+    expect(await said('001')).toEqual(unknown);
+    all.store.always = 'conflict';
+    expect(await said('001')).toEqual(unknown);
+    all.store.always = notSent;
+    await all.there.submit(randomize('002'));
+    await all.here.runner.catchUp(STREAM);
+    expect(await said('001')).toContain('nothing was recorded');
+    await all.store.land();
+    expect(await enrolled(all)).toEqual(['002']);
+  });
+
+  it('is not denied by a gate that closes meanwhile', async () => {
+    const all = await scene(SHORT);
+    const closing: Fault = async () => {
+      await all.memory.append('access', -1, [stored(paused, 0)]);
+      await all.here.runner.catchUp('access');
+      return { type: 'conflict' };
+    };
+    all.store.next('lands-late', closing);
+    const answer = all.here.writer.submit(randomize('001'), NURSE);
+    await expect(answer).rejects.toThrow('the log takes nothing more: it is not known to be recorded');
+    expect(await all.here.submit(randomize('001'))).toBe('halted');
   });
 
   it('is unavailable, and not lost, if nothing can be read either', async () => {
@@ -534,6 +567,38 @@ describe('whatever commands are given,', () => {
         const rebuilt = writingProcess(memory);
         await rebuilt.runner.rebuild();
         expect(process.participants).toEqual(rebuilt.participants);
+      }),
+    );
+  });
+
+  it('no answer says that nothing was recorded of what is, or will be', async () => {
+    const met = fc.array(
+      fc.constantFrom<Fault>(
+        ...(['none', 'none', 'lost-before', 'lost-after', 'lands-late', 'conflict', 'full'] as const),
+        notSent,
+      ),
+      { maxLength: 30 },
+    );
+    // Of each participant, the requests come one after the other.
+    const rounds = fc.array(fc.uniqueArray(fc.constantFrom('1', '2', '3', '4')), { maxLength: 8 });
+    await check(
+      fc.asyncProperty(met, rounds, upTo(3), fc.boolean(), async (faults, asked, batchCommands, isDown) => {
+        const all = await scene({ batchCommands, deadlineMs: 40, appendTimeoutMs: 5 });
+        all.store.next(...faults);
+        if (isDown) all.store.always = notSent;
+        const denied = new Set<string>();
+        for (const ids of asked) {
+          const answers = ids.map(async (id) => {
+            denied.delete(id);
+            await all.here.writer.submit(randomize(id), NURSE).catch(({ message }) => {
+              if (message.includes('nothing was recorded')) denied.add(id);
+            });
+          });
+          if (ids.length % 2 === 0) await all.store.land();
+          await Promise.all(answers);
+        }
+        await all.store.land();
+        expect((await enrolled(all)).filter((id) => denied.has(id))).toEqual([]);
       }),
     );
   });
