@@ -1,4 +1,5 @@
 /** The connection to Kafka, and what its errors mean. */
+import { createRequire } from 'node:module';
 import { Kafka, type LogEntry, logLevel, type RetryOptions, type SASLOptions } from 'kafkajs';
 import { DomainError } from '../../base/errors.ts';
 import { StoreError } from '../../store/event-store.ts';
@@ -21,6 +22,20 @@ const CONNECTION_TIMEOUT_MS = 5000;
 const REQUEST_TIMEOUT_MS = 20_000;
 /** A relay that hangs in a transaction keeps readers of committed records waiting for at most this long. */
 const TRANSACTION_TIMEOUT_MS = 30_000;
+
+/** Of kafkajs, what is mended here. */
+interface RequestQueue {
+  readonly pending: readonly unknown[];
+  scheduleCheckPendingRequests(): void;
+}
+
+const queue: RequestQueue = createRequire(import.meta.url)('kafkajs/src/network/requestQueue').prototype;
+const { scheduleCheckPendingRequests } = queue;
+// From a connection's first answer on, kafkajs 2.2.4 looks every millisecond whether a request waits, with a time before 1970, of which
+// Node 24 warns. It is enough to look while one does: another is looked at when it comes.
+queue.scheduleCheckPendingRequests = function (this: RequestQueue) {
+  if (this.pending.length > 0) scheduleCheckPendingRequests.call(this);
+};
 
 export function connectKafka({ brokers, tls, sasl }: RelaySettings, logger: Logger): Kafka {
   return new Kafka({

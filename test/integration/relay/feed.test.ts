@@ -7,7 +7,7 @@ import { createHash } from 'node:crypto';
 import { copyFileSync } from 'node:fs';
 import { join } from 'node:path';
 import kafkajs, { type AclEntry, Kafka } from 'kafkajs';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { leafHash } from '../../../events/record.ts';
 import { openCheckpoint, parseVerifierKey } from '../../../src/core/log/signing.ts';
 import { MOST_RECORDS } from '../../../src/service/relay/batch.ts';
@@ -53,6 +53,15 @@ const leafOf = ({ headers }: Fed) => Buffer.from(headers['ce_leaf'] ?? '', 'hex'
 const SECRETS = ['treatment', 'balls', 'counts', 'uniform53', 'bgState', 'candidates', 'salt', 'seed"'];
 
 describe.skipIf(broker.missing)('the feed', () => {
+  it('sets no timer to a time that has passed, of which Node 24 warns', async () => {
+    const delays = vi.spyOn(globalThis, 'setTimeout');
+    onTestFinished(() => delays.mockRestore());
+    const one = await running(newFolder(), newTopic());
+    await one.enrol(20);
+    await published(one);
+    expect(delays.mock.calls.filter(([, ms = 0]) => !(ms >= 0))).toEqual([]);
+  });
+
   it('contains every record in order, byte for byte, checkpoints that prove it, and nothing sealed', async () => {
     const data = newFolder();
     const topic = newTopic();
