@@ -141,6 +141,8 @@ try {
     note(
       `urn: not allowed: ${message} (hint: choose a port above 1023 with --port, or check the file's permissions)`,
     );
+  else if (code === 'EROFS')
+    note(`urn: ${message} (hint: as in a container, nothing may be written there: name a mounted folder)`);
   else if (code !== undefined) note(`urn: ${message}`);
   else note(`urn: unexpected error: ${(error as Error).stack ?? String(error)}`);
   process.exit(2);

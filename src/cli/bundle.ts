@@ -2,8 +2,10 @@
  * urn bundle and urn report: each writes a file about one study from its records. A bundle is to hand over, and anyone can
  * verify it without this software. A report is the same page on its own, to read and print.
  */
-import { existsSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { once } from 'node:events';
+import { createReadStream, mkdtempSync, openSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
 import { CONTENTS, type Content, decodeRecord } from '../../events/record.ts';
 import { fileNameAbout } from '../base/files.ts';
@@ -13,7 +15,7 @@ import { describeRollback } from '../core/log/last-checkpoints.ts';
 import { type Bundle, type BundleRequest, writeBundle, writeReport } from '../evidence/bundle/bundle.ts';
 import type { OpenLog } from '../service/open/open-log.ts';
 import type { StoredRecord } from '../store/event-store.ts';
-import { checkpointsIn } from './files.ts';
+import { checkpointsIn, refuseUnfit, STDOUT } from './files.ts';
 import { recordDisclosure, withLog } from './open-log.ts';
 import {
   jsonOption,
@@ -77,6 +79,12 @@ function ownCheckpoints(
   return own.map((one) => one.note);
 }
 
+/** About the file, which itself may be the result. */
+function tell({ out }: FileOptions, text: string): void {
+  if (out === STDOUT) note(text);
+  else result(text);
+}
+
 async function showBundle(log: OpenLog, bundle: Bundle, file: string, options: FileOptions): Promise<void> {
   const { study, content, json } = options;
   await recordDisclosure(log, { what: 'bundle', study, content, sha256: bundle.sha256 });
@@ -86,7 +94,10 @@ async function showBundle(log: OpenLog, bundle: Bundle, file: string, options: F
     );
   const warning = BUNDLE_WARNINGS[content];
   if (warning !== undefined) note(`warning: ${warning}`);
-  result(json ? JSON.stringify({ file, content, ...bundle }, null, 2) : bundleText(file, content, bundle));
+  tell(
+    options,
+    json ? JSON.stringify({ file, content, ...bundle }, null, 2) : bundleText(file, content, bundle),
+  );
 }
 
 const BUNDLE_WARNINGS: Partial<Record<Content, string>> = {
@@ -131,7 +142,7 @@ async function makeReport(options: FileOptions): Promise<void> {
       await recordDisclosure(log, { what: 'balance', study, toRevision: revision });
       note('warning: this report is UNBLINDING MATERIAL: it names the treatment of every participant');
     }
-    result(json ? JSON.stringify({ file, content, study, participants, revision }, null, 2) : file);
+    tell(options, json ? JSON.stringify({ file, content, study, participants, revision }, null, 2) : file);
   });
 }
 
@@ -152,7 +163,7 @@ function fileCommand(name: string, extension: string): Command {
     .addOption(
       option(
         '--out <file>',
-        `the file to write (default: <study>-<content>${extension}; for a test <study>-TEST-…)`,
+        `the file to write, or ${STDOUT} for standard output (default: <study>-<content>${extension}; for a test <study>-TEST-…)`,
       ),
     )
     .addOption(jsonOption());
@@ -170,21 +181,37 @@ async function writeAbout<Written>(
   write: (log: OpenLog, request: FileRequest) => Promise<Written>,
   report: (log: OpenLog, written: Written, file: string) => Promise<void>,
 ): Promise<void> {
+  const toStdout = options.out === STDOUT;
+  if (toStdout && options.json) throw new UsageError('--json describes a file, so it needs another --out');
+  if (toStdout && process.stdout.isTTY)
+    throw new UsageError(`standard output is a terminal (hint: urn … --out ${STDOUT} > FILE)`);
+  let file: number | undefined;
   const shown = progress('records written');
   await withLog(options, async (log) => {
     const { store, identity, gate, studies } = log;
     const stream = studies.streamOf(study);
     const first = await firstRecord(store.readStream(stream, 0));
     if (!first) throw unknownStudy(study);
-    const byDefault = fileNameAbout(study, { isTest: isTest(first), what: content, extension });
-    const out = resolve(options.out ?? byDefault);
-    if (existsSync(out)) throw new UsageError(`${out} already exists (hint: choose another --out)`);
-    const { show: onProgress } = shown;
-    const parts = { store, identity, gate, stream, content, version: VERSION, out, onProgress };
-    const written = await write(log, parts);
-    shown.end();
-    await report(log, written, out);
+    const name = fileNameAbout(study, { isTest: isTest(first), what: content, extension });
+    // What is shown is recorded first, so it cannot go straight there.
+    const folder = toStdout ? mkdtempSync(join(tmpdir(), 'urn-out-')) : undefined;
+    try {
+      const out = folder === undefined ? resolve(options.out ?? name) : join(folder, name);
+      refuseUnfit([out]);
+      const { show: onProgress } = shown;
+      const parts = { store, identity, gate, stream, content, version: VERSION, out, onProgress };
+      const written = await write(log, parts);
+      shown.end();
+      await report(log, written, toStdout ? name : out);
+      if (toStdout) file = openSync(out, 'r');
+    } finally {
+      // Before it is shown: whoever reads may end the process.
+      if (folder !== undefined) rmSync(folder, { recursive: true });
+    }
   });
+  if (file === undefined) return;
+  for await (const piece of createReadStream('', { fd: file }))
+    if (!process.stdout.write(piece)) await once(process.stdout, 'drain');
 }
 
 async function firstRecord(pages: AsyncIterable<readonly StoredRecord[]>): Promise<StoredRecord | undefined> {

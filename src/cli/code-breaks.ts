@@ -25,6 +25,7 @@ import {
   withParticipant,
   withReason,
 } from './act-options.ts';
+import { STDOUT } from './files.ts';
 import { namedStudy, withNamedLog } from './named-studies.ts';
 import { recordDisclosure } from './open-log.ts';
 import {
@@ -154,7 +155,7 @@ export function codeBreaksCommand(): Command[] {
       .action(listCodeBreaks),
     withParticipant(logCommand('print'))
       .description("print one participant's arm, to be sealed in an envelope for a site that may be offline")
-      .addOption(option('--out <file>', 'a new file (default: standard output)'))
+      .addOption(option('--out <file>', 'a new file (default: -, standard output)'))
       .addHelpText('after', PRINT_HELP)
       .action(printEnvelope),
     logCommand('page')
@@ -246,7 +247,7 @@ async function printEnvelope({ study: name, id, out, ...options }: PrintOptions)
       'Open only in an emergency. Then report it: who opened it, when, and why.',
     ].join('\n');
     // The file is created first: no disclosure may be recorded for a file that cannot be written.
-    const file = out === undefined ? undefined : createFile(out);
+    const file = out === undefined || out === STDOUT ? undefined : createFile(out);
     await recordDisclosure(log, { what: 'envelopes', study: name, participant: id });
     if (file === undefined) result(text);
     else {

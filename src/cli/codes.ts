@@ -18,7 +18,7 @@ import { csvLine } from '../evidence/export/columns.ts';
 import { type CodeFile, type CodeList, readCodeFile } from '../evidence/import/pack-file.ts';
 import { actCommands } from './act-commands.ts';
 import { caseOption, refusalOf } from './act-options.ts';
-import { refuseUnfit, writeNew } from './files.ts';
+import { refuseUnfit, STDOUT, writeNew } from './files.ts';
 import { withFileProblems, writeLists } from './lists-from-file.ts';
 import { namedStudy, registeredState, studyText, withStudies } from './named-studies.ts';
 import { recordDisclosure } from './open-log.ts';
@@ -259,7 +259,7 @@ function accountabilityCommand(): Command {
     .addOption(
       option(
         '--out <file>',
-        'the file to write (default: <study>-accountability.html; for a test <study>-TEST-…)',
+        'the file to write, or - for standard output (default: <study>-accountability.html; for a test <study>-TEST-…)',
       ),
     )
     .addOption(new Option('--csv', 'as CSV, to stdout').conflicts(['json', 'out']))
@@ -287,15 +287,16 @@ async function writeAccountability({
     if (packs.length === 0) return note(`${name} has no packs (hint: urn codes add)`);
     const isTest = study.registered.configuration.mode === 'test';
     const byDefault = fileNameAbout(name, { isTest, what: 'accountability', extension: '.html' });
-    const file = csv || json ? undefined : resolve(out ?? byDefault);
+    const file = csv || json || out === STDOUT ? undefined : resolve(out ?? byDefault);
     // Before it is recorded.
     if (file !== undefined) refuseUnfit([file]);
     await recordDisclosure(log, { what: 'codes', study: name, toRevision: revision });
-    if (file !== undefined) {
-      const at = new Date().toISOString();
-      writeNew(file, accountabilityPage(packs, { study: name, isTest, revision, at }));
-      result(file);
-    } else if (json) result(JSON.stringify(packs, null, 2));
-    else for (const piece of accountabilityCsv(packs)) process.stdout.write(piece);
+    if (json) return result(JSON.stringify(packs, null, 2));
+    if (csv) return void process.stdout.write([...accountabilityCsv(packs)].join(''));
+    const at = new Date().toISOString();
+    const page = accountabilityPage(packs, { study: name, isTest, revision, at });
+    if (file === undefined) return void process.stdout.write(page);
+    writeNew(file, page);
+    result(file);
   });
 }

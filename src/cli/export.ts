@@ -25,7 +25,7 @@ import {
 } from '../evidence/export/reference.ts';
 import { foldUntil, isBeyond, parseRevision, REVISION_FORM } from '../evidence/history/history.ts';
 import type { OpenLog } from '../service/open/open-log.ts';
-import { refuseUnfit, writeNew } from './files.ts';
+import { refuseUnfit, STDOUT, writeNew } from './files.ts';
 import { recordDisclosure, withLog } from './open-log.ts';
 import { jsonOption, type LogOptions, logCommand, option, UsageError, unknownStudy } from './options.ts';
 import { note, progress, result } from './output.ts';
@@ -33,7 +33,7 @@ import { note, progress, result } from './output.ts';
 interface ExportOptions extends LogOptions {
   readonly study: string;
   readonly format: keyof typeof FORMATS;
-  readonly out?: string;
+  readonly out?: string | undefined;
   readonly revision?: string;
   readonly blinded?: boolean;
   readonly excel?: boolean;
@@ -67,7 +67,7 @@ export function exportCommand(): Command {
     .addOption(
       option(
         '--out <file>',
-        'the file to write, or a folder for a file with a name of its own: <study>-<what>.csv, for a test <study>-TEST-… (default: stdout)',
+        'the file to write, or a folder for a file with a name of its own: <study>-<what>.csv, for a test <study>-TEST-… (default: -, standard output)',
       ),
     )
     .addOption(option('--revision <number>', 'the study as it was at this revision (default: as it is now)'))
@@ -83,7 +83,8 @@ export function exportCommand(): Command {
     .action(exportStudy);
 }
 
-async function exportStudy(options: ExportOptions): Promise<void> {
+async function exportStudy(asked: ExportOptions): Promise<void> {
+  const options = asked.out === STDOUT ? { ...asked, out: undefined } : asked;
   const { study, out, json, format } = options;
   if (json && out === undefined) throw new UsageError('--json describes the files that --out writes');
   const content = FORMATS[format].contentOf(options);
@@ -181,7 +182,7 @@ const UNBLINDING_WARNINGS: Partial<Record<Content, string>> = {
 interface FormatOptions {
   readonly blinded?: boolean;
   readonly excel?: boolean;
-  readonly out?: string;
+  readonly out?: string | undefined;
 }
 
 interface ExportText {

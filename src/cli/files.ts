@@ -8,6 +8,9 @@ import { createOnce } from '../base/files.ts';
 import { CheckpointFileError, type KeptCheckpoint, parseCheckpointFile } from '../core/log/formats.ts';
 import { UsageError } from './options.ts';
 
+/** As the name of a file, standard output. */
+export const STDOUT = '-';
+
 /** @throws UsageError if these files cannot be written */
 export function refuseUnfit(files: readonly string[]): void {
   const paths = files.map((file) => resolve(file));
@@ -17,7 +20,10 @@ export function refuseUnfit(files: readonly string[]): void {
     const folder = dirname(path);
     if (!existsSync(folder) || !statSync(folder).isDirectory())
       throw new UsageError(`there is no folder ${folder}`);
-    if (!isWritable(folder)) throw new UsageError(`the folder ${folder} is not writable`);
+    if (!isWritable(folder))
+      throw new UsageError(
+        `the folder ${folder} is not writable (hint: name a file elsewhere; what has --out also writes to standard output, as in a container: --out -)`,
+      );
     if (paths.indexOf(path) < i) throw new UsageError(`${file} would be written twice`);
   }
   const existing = files.filter((file) => existsSync(file));

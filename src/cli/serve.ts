@@ -143,7 +143,11 @@ async function serve(options: ServeOptions): Promise<void> {
     },
     'ready',
   );
-  if (!options.firstKey && !process.stdout.isTTY) return;
+  if (!options.firstKey && !process.stdout.isTTY) {
+    if (service.log.keys.list().length === 0)
+      logger.warn('no key yet: urn keys add NAME (docker compose exec urn urn keys add NAME)');
+    return;
+  }
   await writtenLines(logger);
   await issueFirstKey(service);
 }

@@ -36,6 +36,11 @@ function textOf(file: string): string {
       throw new UsageError(`there is no studies file ${file} (hint: name one with --studies)`);
     if (code === 'ERR_ENCODING_INVALID_ENCODED_DATA')
       throw new UsageError(`${file} is not UTF-8 (hint: save it as UTF-8)`);
+    const uid = process.getuid?.();
+    if (code === 'EACCES' && uid !== undefined)
+      throw new UsageError(
+        `cannot read ${file}: user ${uid} may not (hint: chown ${uid} the file and its folder, or chmod a+r the file and a+rx the folder)`,
+      );
     throw new UsageError(`cannot read ${file}: ${message}`);
   }
 }

@@ -2,6 +2,7 @@
  * The program bundles data of the service; the real Python with the real numpy verifies it, and so does
  * `urn verify --bundle`, with the same verdict each time.
  */
+import { spawnSync } from 'node:child_process';
 import { hash } from 'node:crypto';
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -13,8 +14,9 @@ import { clientOf, within } from '../../support/client.ts';
 import { command, commandOk, refusal } from '../../support/command.ts';
 import { bundleFiles } from '../../support/files-in.ts';
 import { requiredPython } from '../../support/numpy.ts';
-import { issueKeys } from '../../support/service.ts';
+import { issueKeys, PROGRAM } from '../../support/service.ts';
 import { serveHere } from '../../support/service-here.ts';
+import { storedLog } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 import { COOK, TRIALS } from '../../support/trials.ts';
 import { runVerifier } from '../../support/verifier.ts';
@@ -95,6 +97,24 @@ describe.skipIf(!hasPython)('urn bundle', () => {
       const out = join(newFolder(), 'again.zip');
       await commandOk(bundling(data, out));
       expect(hash('sha256', readFileSync(out))).toBe(hash('sha256', readFileSync(zip('full'))));
+    });
+
+    it('or with --out - to standard output, recorded before, but to no terminal', async () => {
+      const piped = join(newFolder(), 'piped.zip');
+      const words = [process.execPath, PROGRAM, ...bundling(data, '-')];
+      const line = words.map((word) => `'${word}'`).join(' ');
+      const { status, stderr } = spawnSync('sh', ['-c', `${line} | cat > ${piped}`], { encoding: 'utf8' });
+      expect(status, stderr).toBe(0);
+      expect(hash('sha256', readFileSync(piped))).toBe(hash('sha256', readFileSync(zip('full'))));
+      expect(stderr).toContain('UNBLINDING MATERIAL');
+      const shown = spawnSync('script', ['-qec', line, '/dev/null'], { encoding: 'utf8' });
+      expect([shown.status, shown.stdout]).toEqual([
+        2,
+        expect.stringMatching(/terminal \(hint: .* > FILE\)\s*$/),
+      ]);
+      const { record } =
+        storedLog(data).findLast(({ record: { type } }) => type === 'EvidenceDisclosed') ?? {};
+      expect(record.data).toMatchObject({ what: 'bundle', content: 'full' });
     });
 
     it('but not of a study that does not exist, or with a record that was changed', async () => {

@@ -137,6 +137,16 @@ describe('urn report', () => {
     },
   );
 
+  it('goes to standard output with --out -, alone, and then what is said about it to stderr; likewise an export', async () => {
+    const out = join(newFolder(), 'report.html');
+    await ok`report --content open --out ${out}`;
+    const { code, stdout, stderr } = await run`report --content open --out -`;
+    expect({ code, stdout }).toEqual({ code: 0, stdout: readFileSync(out, 'utf8') });
+    expect(stderr).toContain('UNBLINDING MATERIAL');
+    expect((await run`report --out - --json`).code).toBe(2);
+    expect((await exported('--blinded', '--out', '-')).stdout).toBe(await listed('monitor'));
+  });
+
   it('is recorded as a balance disclosure with arms, and not recorded without them, or if the file is there', async () => {
     const folder = newFolder();
     const disclosed = () => storedLog(data).filter(({ record }) => record.type === 'EvidenceDisclosed');

@@ -181,6 +181,12 @@ it('a service reachable from other machines does not warn with a certificate, bu
       { level: 40, msg: expect.stringContaining(`keep secret (mode 0644; hint: chmod o= ${studies})`) },
     ]);
     expect(output.stdout).toBe('');
+    await within(10_000, async () => output.stderr.includes('no key yet: urn keys add NAME'));
   });
   expect(storedLog(data).some(({ record }) => record.type === 'ApiKeyIssued')).toBe(false);
+  // As a folder from somebody whose umask is 077, mounted in a container.
+  chmodSync(studies, 0);
+  const { output: refused, exited } = launch({ data, args, heedsModes: true });
+  expect(await exited, refused.stderr).toBe(2);
+  expect(refused.stderr).toContain(`cannot read ${studies}: user ${process.getuid?.()} may not (hint: chown`);
 });
