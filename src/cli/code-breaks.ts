@@ -98,10 +98,11 @@ async function breakCode(options: RevealOptions): Promise<void> {
     const revealed = await codeBreaks.reveal(study, { participantId, code, category, grounds }, actor);
     if (revealed.type === 'not-revealed')
       throw refusalOf(revealed.outcome, options) ?? new Error(`unexpected outcome ${revealed.outcome.type}`);
-    const { subject, recordedIn, revision } = revealed;
+    const { subject, recordedIn, revision, isReasonCut } = revealed;
     const { id, treatment, text } = answerOf(subject, options);
     if (json) result(JSON.stringify({ study: name, id, code, treatment, recordedIn, revision }, null, 2));
     else result(`${text}${recordedIn === 'log' ? ` (code-break recorded at revision ${revision})` : ''}`);
+    if (isReasonCut) note('warning: the disk is full, so only 200 characters of the reason are recorded');
     if (recordedIn === 'pending') {
       const why = identity.hasSigningKey ? 'the log could not be written' : 'the signing key is not here';
       const who = identity.hasSigningKey

@@ -12,7 +12,7 @@ import { brokenLimit, isWithin, limitNow, type Stake, stakeOf } from '../model/k
 import { digestOf, isAmendedSince, type Model, repeated } from '../model/model.ts';
 import { type Members, SETTLED, STATUSES, type StudyOutcome } from '../model/outcomes.ts';
 import { countsMoved, currentLevels, type Enrolled, type Participant } from '../model/participants.ts';
-import type { Decision } from '../write/decider.ts';
+import type { Decision, Urgency } from '../write/decider.ts';
 import {
   type Form,
   type FormValues,
@@ -135,6 +135,8 @@ export interface CommandOf<N extends ActName> {
   readonly askedAt?: string | undefined;
   /** Recorded, but no part of what is asked for. */
   readonly brings?: Members | undefined;
+  /** Whether it overtakes other commands. */
+  readonly urgency?: Urgency | undefined;
 }
 
 /**

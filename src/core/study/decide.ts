@@ -59,8 +59,7 @@ export const studyDecider: Decider<StudyState, StudyCommand, StudyFact, StudyOut
   mayChange: ({ type }) => !LASTING_OUTCOMES.has(type),
   evolve,
   fork,
-  isUrgent: (command) =>
-    command.type === 'act' && command.act === 'AllocationRevealed' && command.asked.category === 'emergency',
+  urgency: (command) => (command.type === 'act' ? command.urgency : undefined),
 };
 
 /** What nothing that another process writes can change. */

@@ -20,6 +20,9 @@ export interface Decider<State, Command, F extends Fact, Outcome> {
   evolve(state: State, event: LogEvent): State;
   /** A state that can be evolved and dropped without changing the original. */
   fork(state: State): State;
-  /** Whether the command may use the room that the store keeps in reserve. No other command goes into a batch with it. */
-  isUrgent?(command: Command): boolean;
+  /** Commands of one urgency go into batches of their own, ahead of all others. */
+  urgency?(command: Command): Urgency | undefined;
 }
+
+/** `reserve`: the command may also use the room that the store keeps in reserve. */
+export type Urgency = 'first' | 'reserve';

@@ -28,7 +28,7 @@ import { CLOCK_TOLERANCE_MS } from '../../base/time.ts';
 import type { Tools } from '../../base/tools.ts';
 import { withinMs } from '../../base/waiting.ts';
 import { type AppendResult, type EventStore, StoreError } from '../../store/event-store.ts';
-import type { Decider } from './decider.ts';
+import type { Decider, Urgency } from './decider.ts';
 
 /** Up to this many waiting commands go into one batch. */
 const SMALL_BATCH = 32;
@@ -123,16 +123,19 @@ export class Writer<State, Command, F extends Fact, Outcome> {
     if (this.#queue.length > 0) this.#working = this.#work();
   }
 
-  /** What is urgent comes first, and by itself: nothing else may use the reserve. */
+  /** What is urgent comes first, and what may use the reserve by itself: nothing else may. */
   #nextItems(): BatchItem<Command, Outcome>[] {
-    const urgent = this.#queue.filter((item) => this.#isUrgent(item));
-    if (urgent.length === 0) return this.#queue.splice(0, this.#batchSize());
-    this.#queue = this.#queue.filter((item) => !this.#isUrgent(item));
-    return urgent;
+    for (const urgency of ['reserve', 'first'] as const) {
+      const urgent = this.#queue.filter((item) => this.#urgency(item) === urgency);
+      if (urgent.length === 0) continue;
+      this.#queue = this.#queue.filter((item) => this.#urgency(item) !== urgency);
+      return urgent;
+    }
+    return this.#queue.splice(0, this.#batchSize());
   }
 
-  #isUrgent({ command }: BatchItem<Command, Outcome>): boolean {
-    return this.#decider.isUrgent?.(command) ?? false;
+  #urgency({ command }: BatchItem<Command, Outcome>): Urgency | undefined {
+    return this.#decider.urgency?.(command);
   }
 
   /**
@@ -260,11 +263,12 @@ export class Writer<State, Command, F extends Fact, Outcome> {
   async #append(batch: Batch<Command, Outcome>): Promise<AppendResult> {
     const { expectedRevision, records, answers } = batch;
     const deadline = Math.min(...answers.map(({ item }) => item.deadline));
+    const isUrgent = answers.some(({ item }) => this.#urgency(item));
+    let mayUseReserve = answers.some(({ item }) => this.#urgency(item) === 'reserve');
     for (let attempt = 0; ; attempt++) {
       const started = performance.now();
       try {
-        const isUrgent = answers.some(({ item }) => this.#isUrgent(item));
-        const result = await this.#appendOnce(expectedRevision, records, isUrgent);
+        const result = await this.#appendOnce(expectedRevision, records, mayUseReserve);
         this.#hooks.onAppend?.(
           (performance.now() - started) / 1000,
           batch.events.map(({ type }) => type),
@@ -279,6 +283,8 @@ export class Writer<State, Command, F extends Fact, Outcome> {
           this.#unclearAfter = expectedRevision;
           this.#hooks.onUnclear?.(error);
         }
+        // These records may be there already, so nobody can ask for the reserve with others.
+        if (isUrgent && error.failure === 'full') mayUseReserve = true;
         // Once an answer was lost, one that certainly was not written is tried again as well: the store may be coming back.
         const mayPass = isUnclear || error.failure === 'unavailable';
         if (!mayPass || performance.now() >= deadline) {
@@ -300,7 +306,7 @@ export class Writer<State, Command, F extends Fact, Outcome> {
   #appendOnce(
     expectedRevision: number,
     records: readonly RecordBytes[],
-    isUrgent: boolean,
+    mayUseReserve: boolean,
   ): Promise<AppendResult> {
     const ms = this.#limits.appendTimeoutMs;
     return new Promise((resolve, reject) => {
@@ -309,7 +315,7 @@ export class Writer<State, Command, F extends Fact, Outcome> {
         ms,
       );
       this.#store
-        .append(this.#stream, expectedRevision, records, isUrgent)
+        .append(this.#stream, expectedRevision, records, mayUseReserve)
         .then(resolve, reject)
         .finally(() => clearTimeout(timer));
     });

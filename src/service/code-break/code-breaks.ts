@@ -3,6 +3,9 @@
  * given. An emergency does not wait for a log that cannot be written: after three seconds the code-break goes to a file,
  * and from there to the log as soon as that is possible. If the file cannot be written either, this process remembers the
  * code-break, and tries both until one takes it.
+ *
+ * On a full disk an emergency gets room from the store's reserve, of which nobody may take so much that others find none. The
+ * arm is shown all the same.
  */
 import { randomUUID } from 'node:crypto';
 import type { LevelLimit } from '../../../events/access.ts';
@@ -20,10 +23,25 @@ import type { Participant } from '../../core/model/participants.ts';
 import { breakCommand } from '../../core/study/decide.ts';
 import { participants, studyState } from '../../core/study/fold.ts';
 import type { Studies, Study } from '../../core/study/studies.ts';
+import type { Urgency } from '../../core/write/decider.ts';
+import { isForWantOfRoom } from '../../store/event-store.ts';
+import { Budget } from '../operations/recorder.ts';
 import { NOTHING_PENDING, type Pending, type PendingReveal, type PendingReveals } from './pending-reveals.ts';
 
 /** How often the service tries to record what is pending, in ms. */
 const RETRY_MS = 2000;
+/** How many pending code-breaks are submitted together, and so share an append: each alone would take more room and time. */
+const AT_ONCE = 100;
+
+/** How many appends a key gets from the reserve in an hour, and a user with all their keys. There is room for about forty. */
+const RESERVE_APPENDS = { key: 8, user: 16 } as const;
+/** Half of the reserve. What a key may not write from it goes to the file only while this much is left, in bytes. */
+const LEFT_FOR_OTHERS = 512 * 1024;
+/** On a full disk, a key that asks for the same participant again within this time makes no new code-break, in ms. */
+const SAME_CASE_MS = 60_000;
+/** How much is kept of a reason on a full disk, in code points. */
+const REASON_CHARACTERS = 200;
+const CUT = ' … (cut: disk full)';
 
 /** Why a code is broken. */
 export interface CodeBreakReason {
@@ -50,15 +68,18 @@ export interface LateRecords {
   /** What is in the log now, from the memory of this process. */
   readonly remembered: readonly PendingReveal[];
   /** What stays in the file, or was written to it just now. */
-  readonly left: readonly {
-    readonly reveal: PendingReveal;
-    /** Why it is not recorded, as the end of a sentence. */
-    readonly why: string;
-    /** Whether it will be recorded by itself. */
-    readonly isWaiting: boolean;
-  }[];
+  readonly left: readonly ({ readonly reveal: PendingReveal } & NotRecorded)[];
   /** How many lines of the file are not understood. */
   readonly damaged: number;
+}
+
+interface NotRecorded {
+  /** The end of a sentence. */
+  readonly why: string;
+  /** Whether it will be recorded by itself. */
+  readonly isWaiting: boolean;
+  /** Whether the disk is full. */
+  readonly isFull?: boolean;
 }
 
 /** Whose arm is shown: that of a participant, or of a pack that nobody had. */
@@ -69,16 +90,22 @@ export type Subject =
 /** Where the code-break is recorded. `none`: nowhere yet, because not even the file could be written. */
 type RecordedIn = 'log' | 'pending' | 'none';
 
+interface Revealed {
+  readonly type: 'revealed';
+  readonly subject: Subject;
+  readonly recordedIn: RecordedIn;
+  /** The revision of the code-break, if it is in the log; otherwise of the last event known. */
+  readonly revision: number;
+  /** It was asked for before, with the same idempotency key or, on a full disk, just now. */
+  readonly isRepeated: boolean;
+  /** The disk is full, so the end of the reason is not recorded. */
+  readonly isReasonCut?: boolean;
+  /** The disk is full, and the key has had its share of the reserve. */
+  readonly isShareUsed?: boolean;
+}
+
 type RevealResult =
-  | {
-      readonly type: 'revealed';
-      readonly subject: Subject;
-      readonly recordedIn: RecordedIn;
-      /** The revision of the code-break, if it is in the log; otherwise of the last event known. */
-      readonly revision: number;
-      /** It was asked for before, with the same idempotency key. */
-      readonly isRepeated: boolean;
-    }
+  | Revealed
   | { readonly type: 'not-revealed'; readonly outcome: StudyOutcome; readonly revision: number };
 
 interface CodeBreakParts {
@@ -108,13 +135,24 @@ interface RevealAttempt extends RevealRequest {
   readonly shownAt?: string;
   /** Set when the participant is known from an earlier attempt: the revision of the enrolling event. */
   readonly randomizedAt?: number | undefined;
+  readonly urgency?: Urgency;
+}
+
+/** What could be recorded nowhere yet. */
+interface OnlyHere {
+  readonly reveal: PendingReveal;
+  /** How much room the file must leave on the disk, in bytes. */
+  readonly leaving: number;
 }
 
 export class CodeBreaks {
   readonly #parts: CodeBreakParts;
   readonly #hooks: CodeBreakHooks;
-  /** What could be recorded nowhere yet. */
-  #onlyHere: readonly PendingReveal[] = [];
+  /** By case: no key can fill the memory, because it has one code-break of each participant here. */
+  readonly #onlyHere = new Map<string, OnlyHere>();
+  /** By case, the oldest first: what was shown on a full disk just now. */
+  readonly #lately = new Map<string, { readonly since: number; readonly revealed: Promise<RevealResult> }>();
+  readonly #shares = { key: new Budget(RESERVE_APPENDS.key), user: new Budget(RESERVE_APPENDS.user) };
   #timer: NodeJS.Timeout | undefined;
   #attempt: Promise<void> = Promise.resolve();
 
@@ -128,21 +166,30 @@ export class CodeBreaks {
    */
   async reveal(study: Study, request: RevealRequest, actor: Actor): Promise<RevealResult> {
     const asked = { ...request, reveal: randomUUID() };
-    const recording = this.#record(study.stream, asked, actor);
-    if (asked.category !== 'emergency') return await recording;
-    // Its outcome does not matter here, but a rejection must not end the process.
-    recording.catch(() => undefined);
+    if (asked.category !== 'emergency') return await this.#record(study.stream, asked, actor);
     try {
+      const recording = this.#record(study.stream, { ...asked, urgency: 'first' }, actor);
       return await withinMs(EMERGENCY_WAIT_MS, recording);
     } catch (error) {
-      return await this.#revealUnrecorded(study, asked, actor, error as Error);
+      return isForWantOfRoom(error)
+        ? await this.#revealOnFullDisk(study, asked, actor, error as Error)
+        : await this.#revealUnrecorded(study, asked, actor, error as Error);
     }
   }
 
-  async #record(stream: string, { grounds, ...asked }: RevealAttempt, actor: Actor): Promise<RevealResult> {
-    const { participantId, code, category, where, idempotencyKey, reveal, shownAt, randomizedAt } = asked;
+  async #record(stream: string, asked: RevealAttempt, actor: Actor): Promise<RevealResult> {
+    const result = await this.#submit(stream, asked, actor);
+    const short = withShortReason(asked);
+    // The request may have been recorded on a full disk.
+    const mayBeSame = result.type === 'not-revealed' && result.outcome.type === 'idempotency-key-reused';
+    return mayBeSame && short !== asked ? await this.#submit(stream, short, actor) : result;
+  }
+
+  async #submit(stream: string, { grounds, ...asked }: RevealAttempt, actor: Actor): Promise<RevealResult> {
+    const { participantId, code, category, where, idempotencyKey, reveal, shownAt, randomizedAt, urgency } =
+      asked;
     const by = { user: actor.user, where, idempotencyKey };
-    const more = { brings: { reveal, shownAt }, randomizedAt, askedAt: this.#now().toISOString() };
+    const more = { brings: { reveal, shownAt }, randomizedAt, askedAt: this.#now().toISOString(), urgency };
     const command = breakCommand({ participantId, code, category, ...grounds }, by, more);
     const { outcome, revision } = await this.#parts.studies.submit(stream, command, actor);
     // Somebody may have got the pack since. Their arm must not be shown: the record does not name them.
@@ -154,16 +201,79 @@ export class CodeBreaks {
     return { type: 'not-revealed', outcome, revision };
   }
 
-  /** @throws the given error if the participant is not known here, or the key is limited to others */
-  async #revealUnrecorded(
-    { stream, design, revision }: Study,
+  /**
+   * Requests of a key for the same participant are one code-break for a minute, and the first one's answer is given again.
+   * @throws the given error as `#subjectWithin` does
+   */
+  async #revealOnFullDisk(
+    study: Study,
     asked: RevealAttempt,
     actor: Actor,
     error: Error,
   ): Promise<RevealResult> {
-    const subject = this.#subject(stream, asked);
-    // The same for both, so that the answer does not reveal who is outside the limits.
-    if (!subject || !this.#isWithin(asked.where, subject, stream, design)) throw error;
+    const subject = this.#subjectWithin(study, asked, error);
+    const now = performance.now();
+    for (const [key, { since }] of this.#lately) {
+      if (now - since < SAME_CASE_MS) break;
+      this.#lately.delete(key);
+    }
+    const key = caseOf(study.design.name, subject, asked, actor);
+    const earlier = this.#lately.get(key);
+    if (earlier) {
+      const first = await earlier.revealed;
+      return first.type === 'revealed' ? { ...first, isRepeated: true, isReasonCut: false } : first;
+    }
+    const revealed = this.#revealFromReserve(study, asked, actor, error);
+    this.#lately.set(key, { since: now, revealed });
+    try {
+      return await revealed;
+    } catch (failure) {
+      this.#lately.delete(key);
+      throw failure;
+    }
+  }
+
+  async #revealFromReserve(
+    study: Study,
+    asked: RevealAttempt,
+    actor: Actor,
+    error: Error,
+  ): Promise<RevealResult> {
+    const short = withShortReason(asked);
+    const isReasonCut = short !== asked;
+    if (!this.#takeShare(actor)) {
+      const pending = await this.#revealUnrecorded(study, short, actor, error, LEFT_FOR_OTHERS);
+      return { ...pending, isReasonCut, isShareUsed: true };
+    }
+    try {
+      const recording = this.#record(study.stream, { ...short, urgency: 'reserve' }, actor);
+      const result = await withinMs(EMERGENCY_WAIT_MS, recording);
+      return result.type === 'revealed' ? { ...result, isReasonCut } : result;
+    } catch (failure) {
+      return { ...(await this.#revealUnrecorded(study, short, actor, failure as Error)), isReasonCut };
+    }
+  }
+
+  /** At the command line, each process would begin anew: whoever works on the machine is trusted. */
+  #takeShare(actor: Actor): boolean {
+    if ('cli' in actor) return true;
+    const now = performance.now();
+    return this.#shares.key.spend(actor.keyId, now) && this.#shares.user.spend(actor.user, now);
+  }
+
+  /** @throws the given error as `#subjectWithin` does */
+  async #revealUnrecorded(
+    study: Study,
+    asked: RevealAttempt,
+    actor: Actor,
+    error: Error,
+    leaving = 0,
+  ): Promise<Revealed> {
+    const subject = this.#subjectWithin(study, asked, error);
+    const { name } = study.design;
+    const key = caseOf(name, subject, asked, actor);
+    const revealed = { type: 'revealed', subject, revision: study.revision } as const;
+    if (this.#onlyHere.has(key)) return { ...revealed, recordedIn: 'none', isRepeated: true };
     const about =
       'pack' in subject
         ? {}
@@ -173,14 +283,20 @@ export class CodeBreaks {
           };
     const { grounds, reveal, idempotencyKey } = asked;
     const shownAt = this.#now().toISOString();
-    const recordedIn = await this.#keep(
-      {
-        ...{ study: design.name, code: asked.code, ...about },
-        ...{ category: 'emergency' as const, ...grounds, reveal, shownAt, actor, idempotencyKey },
-      },
-      error,
-    );
-    return { type: 'revealed', subject, recordedIn, revision, isRepeated: false };
+    const kept = {
+      ...{ study: name, code: asked.code, ...about },
+      ...{ category: 'emergency' as const, ...grounds, reveal, shownAt, actor, idempotencyKey },
+    };
+    const recordedIn = await this.#keep(key, { reveal: kept, leaving }, error);
+    return { ...revealed, recordedIn, isRepeated: false };
+  }
+
+  /** @throws the given error if the participant is not known here, or the key is limited to others */
+  #subjectWithin({ stream, design }: Study, asked: RevealAttempt, error: Error): Subject {
+    const subject = this.#subject(stream, asked);
+    // The same for both, so that the answer does not reveal who is outside the limits.
+    if (!subject || !this.#isWithin(asked.where, subject, stream, design)) throw error;
+    return subject;
   }
 
   #isWithin(where: RevealRequest['where'], subject: Subject, stream: string, design: Design): boolean {
@@ -190,16 +306,16 @@ export class CodeBreaks {
     return pack !== undefined && isPackWithin(where, pack, design);
   }
 
-  async #keep(reveal: PendingReveal, why: Error): Promise<RecordedIn> {
+  async #keep(key: string, here: OnlyHere, why: Error): Promise<RecordedIn> {
     const { pending } = this.#parts;
-    const shown = shownIn(reveal);
+    const shown = shownIn(here.reveal);
     try {
       if (!pending) throw new Error('a log in memory has no folder');
-      await pending.add(reveal);
+      await pending.add(here.reveal, here.leaving);
       this.#hooks.onPending?.(why, shown);
       return 'pending';
     } catch (error) {
-      this.#onlyHere = [...this.#onlyHere, reveal];
+      this.#onlyHere.set(key, here);
       this.#hooks.onUnrecorded?.(error as Error, shown);
       return 'none';
     }
@@ -216,14 +332,8 @@ export class CodeBreaks {
    */
   async recordPending(): Promise<LateRecords> {
     const remembered = await this.#recordOnlyHere();
-    const left: LateRecords['left'][number][] = [];
-    const recorded: PendingReveal[] = [];
     const { reveals, damaged } = await this.pending();
-    for (const reveal of reveals) {
-      const why = await this.#recordLate(reveal);
-      if (why) left.push({ reveal, ...why });
-      else recorded.push(reveal);
-    }
+    const { recorded, left } = await this.#recordAll(reveals);
     const all = [...remembered, ...recorded];
     if (all.length > 0) await this.#parts.pending?.remove(new Set(all.map(({ reveal }) => reveal)));
     return { recorded, remembered, left, damaged };
@@ -231,28 +341,43 @@ export class CodeBreaks {
 
   /** What the log does not take goes to the file. @returns what is in the log now */
   async #recordOnlyHere(): Promise<PendingReveal[]> {
-    const recorded: PendingReveal[] = [];
-    for (const reveal of this.#onlyHere) {
-      if (!(await this.#recordLate(reveal))) recorded.push(reveal);
-      else if (!(await this.#isFiled(reveal))) continue;
-      this.#onlyHere = this.#onlyHere.filter((one) => one !== reveal);
-    }
+    const all = [...this.#onlyHere];
+    const { recorded } = await this.#recordAll(all.map(([, { reveal }]) => reveal));
+    const inLog = new Set(recorded);
+    for (const [key, here] of all)
+      if (inLog.has(here.reveal) || (await this.#isFiled(here))) this.#onlyHere.delete(key);
     return recorded;
   }
 
-  async #isFiled(reveal: PendingReveal): Promise<boolean> {
+  async #isFiled({ reveal, leaving }: OnlyHere): Promise<boolean> {
     try {
-      await this.#parts.pending?.add(reveal);
+      await this.#parts.pending?.add(reveal, leaving);
       return this.#parts.pending !== undefined;
     } catch {
       return false;
     }
   }
 
-  /** @returns why it was not recorded; undefined if it is in the log */
-  async #recordLate(
-    reveal: PendingReveal,
-  ): Promise<{ readonly why: string; readonly isWaiting: boolean } | undefined> {
+  async #recordAll(reveals: readonly PendingReveal[]) {
+    const recorded: PendingReveal[] = [];
+    const left: LateRecords['left'][number][] = [];
+    let noRoom: NotRecorded | undefined;
+    for (let from = 0; from < reveals.length; from += AT_ONCE) {
+      const some = reveals.slice(from, from + AT_ONCE);
+      const whys = noRoom ? [] : await Promise.all(some.map((reveal) => this.#recordLate(reveal)));
+      for (const [i, reveal] of some.entries()) {
+        const why = noRoom ?? whys[i];
+        if (why) left.push({ reveal, ...why });
+        else recorded.push(reveal);
+      }
+      // The others would find none either.
+      noRoom ??= whys.find((why) => why?.isFull);
+    }
+    return { recorded, left };
+  }
+
+  /** The reserve is not for what was shown before. @returns why it was not recorded; undefined if it is in the log */
+  async #recordLate(reveal: PendingReveal): Promise<NotRecorded | undefined> {
     const { study: name, actor, reason, requestedBy, idempotencyKey, ...asked } = reveal;
     const study = this.#parts.studies.find(name);
     if (!study) return { why: 'this log has no such study', isWaiting: false };
@@ -269,7 +394,7 @@ export class CodeBreaks {
       return type === 'revealed' ? undefined : { why: 'this log has no such participant', isWaiting: false };
     } catch (error) {
       if (!(error instanceof DomainError)) throw error;
-      return { why: error.message, isWaiting: true };
+      return { why: error.message, isWaiting: true, isFull: isForWantOfRoom(error) };
     }
   }
 
@@ -318,7 +443,7 @@ export class CodeBreaks {
     clearInterval(this.#timer);
     await this.#attempt;
     await this.#recordOnlyHere();
-    return this.#onlyHere.map(shownIn);
+    return [...this.#onlyHere.values()].map(({ reveal }) => shownIn(reveal));
   }
 
   #subject(
@@ -342,6 +467,23 @@ export class CodeBreaks {
   #find(stream: string, participantId: string): Participant | undefined {
     return this.#parts.runner.state(participants, stream).find(participantId);
   }
+}
+
+/** The same for all requests of a key for a participant, or for a pack that nobody had. At the command line, each is its own. */
+function caseOf(study: string, subject: Subject, { reveal }: RevealAttempt, actor: Actor): string {
+  if ('cli' in actor) return reveal;
+  return JSON.stringify([
+    ...[actor.keyId, study],
+    'pack' in subject ? subject.pack.code : subject.participant.revision,
+  ]);
+}
+
+/** @returns what was given if its reason is short enough */
+function withShortReason<A extends Pick<RevealRequest, 'grounds'>>(asked: A): A {
+  const characters = [...asked.grounds.reason];
+  if (characters.length <= REASON_CHARACTERS) return asked;
+  const reason = characters.slice(0, REASON_CHARACTERS - CUT.length).join('') + CUT;
+  return { ...asked, grounds: { ...asked.grounds, reason } };
 }
 
 function shownIn({ study, participantId, code }: PendingReveal): ShownArm {

@@ -12,7 +12,7 @@
  * because a reveal is recorded once.
  */
 import { constants } from 'node:fs';
-import { type FileHandle, mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises';
+import { type FileHandle, mkdir, open, readFile, rename, rm, stat, statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
@@ -61,9 +61,14 @@ export class PendingReveals {
     this.#file = file;
   }
 
-  /** Resolves when the reveal is on the disk. */
-  async add(reveal: PendingReveal): Promise<void> {
+  /**
+   * Resolves when the reveal is on the disk.
+   * @param leaving how much room there must be on the disk, in bytes, for what is more urgent than this
+   */
+  async add(reveal: PendingReveal, leaving = 0): Promise<void> {
     await mkdir(dirname(this.#file), { recursive: true, mode: 0o700 });
+    const { bavail, bsize } = await statfs(dirname(this.#file));
+    if (bavail * bsize < leaving) throw new Error('the room that is left on the disk is for others');
     await this.#append([JSON.stringify(PendingReveal.parse(reveal))]);
   }
 

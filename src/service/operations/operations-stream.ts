@@ -48,5 +48,5 @@ const operationsDecider: Decider<null, OperationsFact, OperationsFact, null> = {
   evolve: noState.apply,
   fork: (state) => state,
   // A service that ends without it looks as if it had crashed.
-  isUrgent: ({ type }) => type === 'ServiceStopped',
+  urgency: ({ type }) => (type === 'ServiceStopped' ? 'reserve' : undefined),
 };

@@ -24,8 +24,13 @@ export interface ShownCode {
   readonly at: string;
   readonly revision: number;
   readonly recordedIn: 'log' | 'pending' | 'none';
+  /** What else is said of the record, because the disk is full. */
+  readonly remarks: readonly (keyof typeof REMARKS)[];
   readonly isTest: boolean;
 }
+
+/** The headers that say it. */
+const REMARKS = { cut: 'Urn-Reason-Cut', share: 'Urn-Share-Used', again: 'Urn-Repeated' } as const;
 
 const CATEGORIES = ['emergency', 'safety-report', 'monitoring', 'planned', 'end', 'other'] as const;
 
@@ -147,13 +152,14 @@ function brokenBy(subject: Subject, { results, revision, headers }: Answer<unkno
     ...{ subject, id: shown.id, arm: shown.trt, revision: revision ?? 0 },
     at: new Date(headers.get('Date') ?? Date.now()).toISOString(),
     recordedIn: (headers.get('Urn-Recorded') ?? 'none') as ShownCode['recordedIn'],
+    remarks: (['again', 'cut', 'share'] as const).filter((one) => headers.get(REMARKS[one]) === 'true'),
     isTest: headers.get('Urn-Mode') === 'test',
   };
 }
 
 export function BrokenCode({
   study,
-  broken: { subject, id, arm, at, revision, recordedIn, isTest },
+  broken: { subject, id, arm, at, revision, recordedIn, remarks, isTest },
   onHide,
 }: {
   study: string;
@@ -191,6 +197,11 @@ export function BrokenCode({
             {t(`participant.break.${recordedIn}`)}
           </p>
         )}
+        {remarks.map((one) => (
+          <p key={one} className="notice warn">
+            {t(`participant.break.${one}`)}
+          </p>
+        ))}
         <div className="decide">
           <Button className="button" onPress={() => window.print()}>
             {t('participant.break.print')}

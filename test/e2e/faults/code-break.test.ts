@@ -30,15 +30,15 @@ async function begun<S extends Served>(data: string, start: (data: string) => Pr
   const keys = await issueKeys(data, {
     edc: ['edc', '--scope', 'randomize,read'],
     night: ['night', '--scope', 'blinded,unblind'],
+    day: ['day', '--scope', 'read,unblind'],
   });
   const service = await start(data);
   const { results } = await clientOf(service.url, keys.edc).randomize('Sleep', 'c1', COOK);
   return { keys, service, arm: results[0].trt as string };
 }
 
-function reveal({ url }: Served, key: string) {
-  const asked = { study: 'Sleep', id: 'c1', category: 'emergency', reason: 'anaphylaxis' };
-  return postJson(url, '/code_breaks', key, asked);
+function reveal({ url }: Served, key: string, id = 'c1', reason = 'anaphylaxis') {
+  return postJson(url, '/code_breaks', key, { study: 'Sleep', id, category: 'emergency', reason });
 }
 
 async function codeBreaks({ url }: Served, key: string) {
@@ -100,10 +100,15 @@ mkdirSync(disk);
 const why = mountSmallDisk(disk);
 
 const ballast = join(disk, 'ballast');
-const recordedIn = async (service: Served, key: string, arm: string) => {
-  const { status, results, headers } = await reveal(service, key);
-  expect({ status, arm: results[0].trt }).toEqual({ status: 200, arm });
-  return headers.get('urn-recorded');
+/** Where each of these code-breaks is recorded. */
+const recordedIn = async (service: Served, key: string, ids: readonly string[]) => {
+  const found: (string | null)[] = [];
+  for (const id of ids) {
+    const { status, results, headers } = await reveal(service, key, id);
+    expect([status, results[0].id, results[0].trt]).toEqual([200, id, expect.any(String)]);
+    found.push(headers.get('urn-recorded'));
+  }
+  return found;
 };
 
 it('on a full disk, the arm is shown; what no disk took is in the log soon after there is room, and what it took, after a kill', async (test) => {
@@ -112,22 +117,47 @@ it('on a full disk, the arm is shown; what no disk took is in the log soon after
     test.skip(`mount is refused here: ${why}`);
   }
   const { service, keys, arm } = await begun(join(disk, 'data'), serveThere);
+  const enrol = ({ url }: Served, id: string) => clientOf(url, keys.edc).randomize('Sleep', id, COOK);
+  const ids = Array.from({ length: 10 }, (_, i) => `c${i + 1}`);
+  for (const id of ids.slice(1)) await enrol(service, id);
   fill(ballast);
   // With the room of the reserve.
-  expect(await recordedIn(service, keys.night, arm)).toBe('log');
+  const [first, same] = [
+    await reveal(service, keys.night, 'c1', 'x'.repeat(2000)),
+    await reveal(service, keys.night, 'c1', 'the same patient'),
+  ];
+  expect([first.results[0].trt, same.results[0].trt]).toEqual([arm, arm]);
+  const headers = ['urn-recorded', 'urn-revision', 'urn-reason-cut', 'urn-repeated'];
+  const [ofFirst, ofSame] = [first, same].map((answer) => headers.map((name) => answer.headers.get(name)));
+  expect(ofFirst).toEqual(['log', expect.any(String), 'true', null]);
+  expect(ofSame).toEqual(['log', ofFirst?.[1], null, 'true']);
   await service.kill();
   const again = await serveIn(join(disk, 'data'));
-  expect(await codeBreaks(again, keys.night)).toHaveLength(1);
-  const refused = await clientOf(again.url, keys.edc).randomize('Sleep', 'c2', COOK);
+  const [one, ...others] = await codeBreaks(again, keys.day);
+  expect([one.reason, others]).toEqual([`${'x'.repeat(181)} … (cut: disk full)`, []]);
+  const refused = await enrol(again, 'c11');
   expect(refused.status).toBe(503);
   expect((await ask(again.url, '/readyz', FOR_WRITING)).status).toBe(503);
   expect((await ask(again.url, '/readyz')).status).toBe(200);
 
+  // One key cannot use all of it up, and what it shows beyond its share waits for room.
+  const share = Array(8).fill('log');
+  expect(await recordedIn(again, keys.night, ids)).toEqual([...share, 'pending', 'pending']);
+  const beyond = await reveal(again, keys.night, 'c10');
+  expect(headers.map((name) => beyond.headers.get(name))).toEqual([
+    'pending',
+    expect.any(String),
+    null,
+    'true',
+  ]);
+  expect(beyond.headers.get('urn-share-used')).toBe('true');
+  expect(await recordedIn(again, keys.day, ['c1', 'c2'])).toEqual(['log', 'log']);
+
   // Somebody else eats the room of the reserve.
   const answers: (string | null)[] = [];
-  while (!answers.includes('none') && answers.length < 30) {
+  for (const id of ids.slice(2)) {
     fill(ballast);
-    answers.push(await recordedIn(again, keys.night, arm));
+    answers.push(...(await recordedIn(again, keys.day, [id])));
   }
   expect(answers).toContain('none');
   await expect
@@ -139,11 +169,12 @@ it('on a full disk, the arm is shown; what no disk took is in the log soon after
 
   rmSync(ballast);
   const late = async () => (await codeBreaks(again, keys.night)).length;
-  await expect.poll(late, { timeout: 10_000, interval: 250 }).toBe(1 + answers.length);
+  await expect.poll(late, { timeout: 10_000, interval: 250 }).toBe(1 + 10 + 10);
   await expect.poll(() => again.output.stderr).toContain('is in the log now');
   expect(existsSync(join(disk, 'data/reveals.pending'))).toBe(false);
   const ready = async () => (await ask(again.url, '/readyz', FOR_WRITING)).status;
   await expect.poll(ready, { timeout: 10_000, interval: 250 }).toBe(200);
+  expect((await enrol(again, 'c11')).status).toBe(200);
   expect(existsSync(join(disk, 'data/urn.sqlite.reserve'))).toBe(true);
   // The disk cannot be unmounted before.
   await again.stop();

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { decodeRecord } from '../../../events/record.ts';
+import { type Actor, decodeRecord } from '../../../events/record.ts';
 import { access } from '../../../projections/access.ts';
 import { Runner } from '../../../projections/runner.ts';
 import { DomainError, type DomainErrorCode } from '../../../src/base/errors.ts';
@@ -18,8 +18,10 @@ afterEach(() => vi.useRealTimers());
 class Lines {
   readonly lines: PendingReveal[] = [];
   fails: Error | undefined;
-  async add(reveal: PendingReveal) {
+  room = Infinity;
+  async add(reveal: PendingReveal, leaving = 0) {
     if (this.fails) throw this.fails;
+    if (this.room < leaving) throw NO_SPACE;
     this.lines.push(reveal);
   }
   async list() {
@@ -29,6 +31,8 @@ class Lines {
     this.lines.splice(0, Infinity, ...this.lines.filter(({ reveal }) => !recorded.has(reveal)));
   }
 }
+
+const NO_SPACE = new Error('no space left on device');
 
 const ASKED = {
   participantId: '001',
@@ -61,13 +65,12 @@ async function scene() {
     refusal = (stream) => (only === undefined || stream === only ? error : undefined);
   };
   /** Asks for the arm, or for that of another. */
-  const reveal = (more: Partial<Parameters<CodeBreaks['reveal']>[1]> = {}) =>
-    codeBreaks.reveal(study(), { ...ASKED, ...more }, OPERATOR);
+  const reveal = (more: Partial<Parameters<CodeBreaks['reveal']>[1]> = {}, actor: Actor = OPERATOR) =>
+    codeBreaks.reveal(study(), { ...ASKED, ...more }, actor);
   const shown = { subject: { participant: { treatment: arm } } };
   return { store, codeBreaks, reveal, study, studies, file, hooks, arm, shown, refuse };
 }
 
-const NO_SPACE = new Error('no space left on device');
 /** What is left once everything is in the log. */
 const NOTHING = { left: [], damaged: 0 };
 
@@ -184,6 +187,111 @@ describe('a code-break in an emergency', () => {
     refuse('moved');
     await expect(reveal(more)).rejects.toThrow('it is moved');
     expect(file.lines).toEqual([]);
+  });
+});
+
+describe('on a full disk, an emergency', () => {
+  /** Participants 001 to 020, and a disk with no room but the reserve's. */
+  async function full() {
+    const all = await scene();
+    const ids = Array.from({ length: 20 }, (_, i) => String(i + 1).padStart(3, '0'));
+    for (const id of ids.slice(1)) await all.studies.submit(all.study().stream, randomize(id), NURSE);
+    all.store.always = 'full-but-for-urgent';
+    const before = all.study().revision;
+    const by = (keyId: string, user = keyId) => ({ ...NURSE, keyId, user });
+    /** Where the code-breaks of these participants are recorded, and what is said of them. */
+    const revealed = async (some: readonly string[], actor: Actor, more = {}) => {
+      const results = [];
+      for (const participantId of some) results.push(await all.reveal({ participantId, ...more }, actor));
+      return results.map((one) => (one.type === 'revealed' ? one.recordedIn : one.type));
+    };
+    const reasons = async () => {
+      const found: unknown[] = [];
+      for await (const page of all.store.readStream(all.study().stream, before + 1))
+        for (const stored of page)
+          found.push((decodeRecord(stored).sections as typeof GROUNDS).grounds.reason);
+      return found;
+    };
+    return { ...all, ids, by, revealed, reasons, recorded: () => all.study().revision - before };
+  }
+  const GROUNDS = { grounds: { reason: '' } };
+  const LONG = { grounds: { reason: '🫀'.repeat(1000) } };
+
+  it('gets eight appends of the reserve for each key in an hour; after that the arm is shown, and it waits for room', async () => {
+    vi.useFakeTimers({ toFake: ['performance'] });
+    const { revealed, reveal, ids, by, recorded, file, codeBreaks } = await full();
+    const [logged, waiting] = [Array(8).fill('log'), (n: number) => Array(n).fill('pending')];
+    expect(await revealed(ids, by('k1'))).toEqual([...logged, ...waiting(12)]);
+    expect(await reveal({ participantId: '020' }, by('k1'))).toMatchObject({
+      isRepeated: true,
+      isShareUsed: true,
+    });
+    expect(file.lines).toHaveLength(12);
+    expect(await revealed(ids, by('k2'))).toEqual([...logged, ...waiting(12)]);
+    // Another key of the same person, and a third.
+    expect(await revealed(ids.slice(0, 9), by('k3', 'k2'))).toEqual([...logged, ...waiting(1)]);
+    expect(await revealed(ids.slice(0, 2), by('k4', 'k2'))).toEqual(waiting(2));
+    // What waits does not use the reserve.
+    await codeBreaks.recordPending();
+    expect(recorded()).toBe(24);
+    vi.advanceTimersByTime(3_600_000);
+    expect(await revealed(ids.slice(0, 1), by('k1'))).toEqual(['log']);
+  });
+
+  it('of the same participant by the same key within a minute is one code-break, also if they come together', async () => {
+    vi.useFakeTimers({ toFake: ['performance'] });
+    const { reveal, by, recorded, shown, store, study } = await full();
+    const together = await Promise.all([1, 2, 3].map(() => reveal({}, by('k1'))));
+    const revision = study().revision;
+    expect(together).toMatchObject(
+      [false, true, true].map((isRepeated) => ({ ...shown, recordedIn: 'log', revision, isRepeated })),
+    );
+    expect(await reveal({ participantId: '002' }, by('k1'))).toMatchObject({ isRepeated: false });
+    expect(await reveal({}, by('k2'))).toMatchObject({ isRepeated: false });
+    vi.advanceTimersByTime(59_000);
+    expect(await reveal({ idempotencyKey: 'late' }, by('k1'))).toMatchObject({ revision, isRepeated: true });
+    vi.advanceTimersByTime(1000);
+    expect(await reveal({}, by('k1'))).toMatchObject({ isRepeated: false });
+    expect(recorded()).toBe(4);
+    // Only on a full disk, and its key was not bound.
+    store.always = 'none';
+    expect(await reveal({ idempotencyKey: 'late' }, by('k1'))).toMatchObject({ isRepeated: false });
+    expect(await reveal({}, by('k1'))).toMatchObject({ isRepeated: false, revision: study().revision });
+  });
+
+  it('keeps 200 characters of a long reason, and says so; the same request is still the same', async () => {
+    const { reveal, by, reasons, ids, revealed, file, store } = await full();
+    const asked = { ...LONG, idempotencyKey: 'night-1' };
+    expect(await reveal(asked, by('k1'))).toMatchObject({ isReasonCut: true, recordedIn: 'log' });
+    expect(await reveal({ participantId: '002' }, by('k1'))).toMatchObject({ isReasonCut: false });
+    await revealed(ids, by('k1'), LONG);
+    const [reason, ...others] = (await reasons()) as string[];
+    expect(reason).toMatch(/^🫀{181} … \(cut: disk full\)$/u);
+    expect([...(reason ?? '')]).toHaveLength(200);
+    expect(others[0]).toBe(ASKED.grounds.reason);
+    expect(new Set(file.lines.map((line) => line.reason))).toEqual(new Set([reason]));
+    store.always = 'none';
+    expect(await reveal(asked, by('k1'))).toMatchObject({ recordedIn: 'log', isRepeated: true });
+    const other = { grounds: { reason: 'another' }, idempotencyKey: 'night-1' };
+    expect(await reveal(other, by('k1'))).toMatchObject({ outcome: { type: 'idempotency-key-reused' } });
+    await reveal(LONG, by('k1'));
+    expect((await reasons()).at(-1)).toBe(LONG.grounds.reason);
+  });
+
+  it('beyond the share of its key leaves room in the file to others, and the memory keeps one for each participant', async () => {
+    vi.useFakeTimers({ toFake: ['performance'] });
+    const { reveal, revealed, ids, by, file, codeBreaks, hooks } = await full();
+    file.room = 500 * 1024;
+    const late = Array(12).fill('none');
+    expect(await revealed(ids, by('k1'))).toEqual([...Array(8).fill('log'), ...late]);
+    vi.advanceTimersByTime(60_000);
+    expect(await revealed(ids.slice(8), by('k1'))).toEqual(late);
+    expect(await reveal({ participantId: '020' }, by('k1'))).toMatchObject({ isRepeated: true });
+    expect(hooks.onUnrecorded).toHaveBeenCalledTimes(12);
+    file.room = 600 * 1024;
+    await codeBreaks.recordPending();
+    expect(file.lines).toHaveLength(12);
+    expect(await codeBreaks.stop()).toEqual([]);
   });
 });
 

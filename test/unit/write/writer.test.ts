@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
 import type { StudyCommand } from '../../../src/core/study/commands.ts';
 import { evolve, type StudyState } from '../../../src/core/study/fold.ts';
+import type { Urgency } from '../../../src/core/write/decider.ts';
 import type { WriterLimits } from '../../../src/core/write/writer.ts';
 import { StoreError } from '../../../src/store/event-store.ts';
 import { MemoryStore } from '../../../src/store/memory.ts';
@@ -163,29 +164,48 @@ describe('commands that arrive together', () => {
   });
 });
 
-it('an urgent command overtakes those that wait, in an append of its own, which alone may use the reserve', async () => {
-  const { here, store } = await scene();
-  await here.submit(randomize('000'));
-  const reveal = {
-    ...({ act: 'AllocationRevealed', participantId: '000', user: NURSE.user } as const),
-    ...{ category: 'emergency', grounds: { reason: 'anaphylaxis' } },
-    reveal: 'a3b54be0-6f9c-4d0c-9d1c-0e3a0c3f4d11',
-  };
-  const planned = { ...reveal, category: 'planned', reveal: 'a3b54be0-6f9c-4d0c-9d1c-0e3a0c3f4d12' };
-  store.next('none');
-  store.always = 'full-but-for-urgent';
-  const before = store.sent.length;
-  const settled = await Promise.allSettled(
-    [randomize('001'), planned, reveal].map((command) =>
-      here.writer.submit(asCommand<StudyCommand>(command), NURSE),
-    ),
-  );
-  expect(settled.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'fulfilled']);
-  const sent = store.sent.slice(before).map(({ isUrgent, records }) => [isUrgent, records.length]);
-  expect(sent).toEqual([
-    [true, 1],
-    [false, 2],
-  ]);
+describe('an urgent command', () => {
+  const reveal = (last: number, urgency?: Urgency) => ({
+    ...asCommand({
+      ...({ act: 'AllocationRevealed', participantId: '000', user: NURSE.user } as const),
+      ...{ category: 'emergency', grounds: { reason: 'anaphylaxis' } },
+      reveal: `a3b54be0-6f9c-4d0c-9d1c-0e3a0c3f4d1${last}`,
+    }),
+    urgency,
+  });
+
+  it('overtakes those that wait, in an append of its own, which may use the reserve if the command may', async () => {
+    const { here, store } = await scene();
+    await here.submit(randomize('000'));
+    store.next('none');
+    store.always = 'full-but-for-urgent';
+    const before = store.sent.length;
+    const settled = await Promise.allSettled(
+      [randomize('001'), reveal(1), reveal(2, 'first'), reveal(3, 'reserve')].map((command) =>
+        here.writer.submit(asCommand<StudyCommand>(command), NURSE),
+      ),
+    );
+    expect(settled.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected', 'fulfilled']);
+    const sent = store.sent.slice(before).map(({ isUrgent, records }) => [isUrgent, records.length]);
+    expect(sent).toEqual([
+      [true, 1],
+      [false, 1],
+      [false, 2],
+    ]);
+  });
+
+  it('that may have been written when the disk was full is sent again with the room of the reserve', async () => {
+    const { here, store } = await scene();
+    await here.submit(randomize('000'));
+    const before = store.sent.length;
+    store.next(async () => {
+      throw new StoreError('full', 'unclear', 'the flush failed');
+    });
+    store.always = 'full-but-for-urgent';
+    const { outcome } = await here.writer.submit(reveal(1, 'first'), NURSE);
+    expect(outcome).toMatchObject({ type: 'recorded' });
+    expect(store.sent.slice(before).map(({ isUrgent }) => isUrgent)).toEqual([false, true]);
+  });
 });
 
 describe('the limits of the writer', () => {

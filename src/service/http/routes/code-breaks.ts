@@ -68,6 +68,20 @@ export const breakCodeOperation = bodyOperation(
     empty: [],
     headers: {
       ...ACT_HEADERS,
+      'Urn-Repeated': {
+        ...ACT_HEADERS['Urn-Repeated'],
+        description:
+          '`true` if the same request, with the same Idempotency-Key, had been answered before. On a full disk also if the key had asked for the same participant in the same category less than a minute before: then this is the answer to that, and neither this reason nor this Idempotency-Key is recorded',
+      },
+      'Urn-Reason-Cut': {
+        description: '`true` if the disk is full, so that only 200 characters of the reason are recorded',
+        schema: { type: 'string', enum: ['true'] },
+      },
+      'Urn-Share-Used': {
+        description:
+          '`true` if the disk is full, and the key has had its share of the room that is kept for emergencies (8 code-breaks an hour; 16 with all keys of its user): the code-break waits until there is room',
+        schema: { type: 'string', enum: ['true'] },
+      },
       'Urn-Recorded': {
         description:
           '`log`: the code-break is in the log. `pending`, only in an emergency: the log could not be written, so the code-break is in a file of the service, and will go to the log as soon as possible. `none`, only in an emergency: it could not be recorded anywhere yet. The service tries until it is. Write it down, and report it if it is not in the list later.',
@@ -109,7 +123,7 @@ export function postCodeBreak(services: Services) {
       if (!problem) throw new Error(`unexpected outcome ${revealed.outcome.type}`);
       return problem;
     }
-    const { subject, recordedIn, isRepeated } = revealed;
+    const { subject, recordedIn, isRepeated, isReasonCut, isShareUsed } = revealed;
     const receipt = recordedIn === 'log' ? receiptHeader(services.ledger, study.stream, revision) : {};
     return {
       status: 200,
@@ -120,7 +134,13 @@ export function postCodeBreak(services: Services) {
           ? JSON.stringify([{ code: subject.pack.code, trt: subject.pack.treatment }])
           : view().records([subject.participant], ['read']),
       revision,
-      headers: { 'Urn-Recorded': recordedIn, ...receipt, ...(isRepeated && REPEATED_HEADER) },
+      headers: {
+        'Urn-Recorded': recordedIn,
+        ...receipt,
+        ...(isRepeated && REPEATED_HEADER),
+        ...(isReasonCut && { 'Urn-Reason-Cut': 'true' }),
+        ...(isShareUsed && { 'Urn-Share-Used': 'true' }),
+      },
     };
   };
   return bodyHandler(services, RevealBody, breakCode.may.scopes, answer, studyEvenIfHalted);

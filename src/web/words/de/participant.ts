@@ -118,6 +118,10 @@ export const participant = {
     pending:
       'Das Protokoll nimmt gerade nichts auf. Dies steht in einer Datei des Dienstes und kommt von selbst in das Protokoll.',
     none: 'Dies ist NIRGENDS erfasst. Schreiben Sie jetzt auf: Teilnehmer, Datum und Uhrzeit, wer gefragt hat, wer es gesehen hat und warum. Melden Sie es, sobald der Dienst wieder arbeitet.',
+    again: 'Danach wurde schon gefragt: Es ist eine Entblindung, und mehr wird nicht erfasst.',
+    cut: 'Der Speicher des Dienstes ist voll: Von Ihrem Text sind nur die ersten 200 Zeichen erfasst.',
+    share:
+      'Der Speicher des Dienstes ist voll, und dieser Schlüssel hat seinen Teil des Platzes für Notfälle verbraucht. Sagen Sie es denen, die den Dienst betreiben.',
     print: 'Drucken',
     hide: 'Verbergen',
     once: 'In Listen steht sie auch jetzt nicht. Von niemand anderem wurde die Behandlung gezeigt.',

@@ -118,6 +118,10 @@ export const participant = {
     pending:
       'The log cannot take records right now. This is kept in a file of the service, and will go to the log by itself.',
     none: 'This is recorded NOWHERE. Write down now: participant, date and time, who asked, who saw it, and why. Report it when the service works again.',
+    again: 'This was asked for before: it is one code-break, and nothing more is recorded.',
+    cut: 'The disk of the service is full: only the first 200 characters of what you wrote are kept.',
+    share:
+      'The disk of the service is full, and this key has had its share of the room for emergencies. Tell whoever runs the service.',
     print: 'Print',
     hide: 'Hide it',
     once: 'Lists still do not show it. Nobody else’s treatment was shown.',
