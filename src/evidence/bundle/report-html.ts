@@ -71,6 +71,7 @@ ${studySection(parts, configuration)}
 ${registeredSection(configuration, isOpen)}
 ${people.isAmended ? inForceSection(people, isOpen) : ''}
 ${flowSection(people, isOpen)}
+${steeringSection(summary)}
 ${enrolmentSection(summary, people.design)}
 ${isOpen ? balanceSection(people) : levelsSection(people)}
 `;
@@ -312,6 +313,18 @@ ${htmlTable(
   'counts',
 )}
 <p class="lead">${all.forced > 0 ? 'Forced: allocated outside the service, and entered by hand. ' : ''}Voided: randomized in error${all.forced > 0 ? ', or entered wrongly' : ''}. Unblinded: the code was broken, or an unblinding was reported.</p>`;
+}
+
+/** Nothing if nobody has to be asked. */
+function steeringSection({ steering }: StudySummary): string {
+  if (steering.length === 0) return '';
+  const items = steering.map(({ text, details }) => {
+    const list = details.map((one) => `<li>${e(one)}</li>`).join('');
+    return `<li>${e(text)}${list && `<ul>${list}</ul>`}</li>`;
+  });
+  return `<h2>Worth a look</h2>
+<p class="lead">Second draws, and amendments that were undone after a few randomizations. Both can be in order, and both can choose an arm: ask why.</p>
+<ul>${items.join('\n')}</ul>`;
 }
 
 function enrolmentSection(summary: StudySummary, { target }: Design): string {

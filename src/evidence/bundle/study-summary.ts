@@ -20,6 +20,7 @@ import {
   WITHHELD,
 } from '../../core/model/participants.ts';
 import { fold, modelOf } from '../../core/study/fold.ts';
+import { SteeringTally } from '../../core/study/steering.ts';
 import {
   type ActEvent,
   actorText,
@@ -30,6 +31,7 @@ import {
   sentence,
   shownInstant,
   skippedText,
+  steeringTexts,
 } from './texts.ts';
 
 /**
@@ -103,6 +105,7 @@ export class StudySummary {
     | { readonly redrawn: number; readonly unproven: number; readonly isContinued: boolean }
     | undefined;
   readonly #namesArms: boolean;
+  readonly #steering = new SteeringTally();
   #model: Model | undefined;
   #isContradicted = false;
   #haltBefore: Halt | undefined;
@@ -119,6 +122,14 @@ export class StudySummary {
     return this.people?.count ?? 0;
   }
 
+  /** What somebody may have done to choose arms. */
+  get steering() {
+    const model = this.#model;
+    return model
+      ? steeringTexts(this.#steering.secondDraws(model), this.#steering.undone(model), MAX_LISTED)
+      : [];
+  }
+
   /** Takes the events of the study in order, from its registration on. */
   take(event: PartialEvent): void {
     this.lastAt = event.at;
@@ -128,6 +139,7 @@ export class StudySummary {
     }
     const before = this.#participantOf(event);
     this.#fold(event);
+    this.#steering.take(event);
     switch (event.type) {
       case 'ParticipantRandomized':
         this.#enrol(event, event.at, 'randomized');

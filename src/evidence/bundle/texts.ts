@@ -6,9 +6,10 @@ import type { LevelChange } from '../../../events/corrections.ts';
 import type { Approval, Protocol } from '../../../events/define.ts';
 import type { Actor, PartialEventOf } from '../../../events/record.ts';
 import type { Amendment, DesignChange } from '../../../events/study.ts';
-import { counted } from '../../base/wording.ts';
+import { counted, plural } from '../../base/wording.ts';
 import type { ActName } from '../../core/acts/acts.ts';
 import { limitTexts, protocolText, urnText, visitsText } from '../../core/model/design.ts';
+import type { SecondDraws, UndoneAmendment } from '../../core/study/steering.ts';
 
 export type ActEvent = PartialEventOf<ActName>;
 
@@ -194,4 +195,42 @@ export function shownInstant(at: string): string {
 
 export function sentence(...parts: readonly (string | false | undefined)[]): string {
   return parts.filter((part) => typeof part === 'string').join('; ');
+}
+
+/** What somebody may have done to choose arms: of each user a line, and one of each draw; then the amendments. */
+export function steeringTexts(
+  secondDraws: readonly SecondDraws[],
+  undone: readonly UndoneAmendment[],
+  most: number,
+): { readonly text: string; readonly details: readonly string[] }[] {
+  return [
+    ...secondDraws.map((of) => {
+      const each = of.draws.map(
+        ({ participant, revision, voidedBy, next, nextBy }) =>
+          `${participant}, voided by ${voidedBy} (revision ${revision}); ${next}, randomized by ${nextBy}`,
+      );
+      const more = each.length > most ? [`and ${each.length - most} more`] : [];
+      return { text: secondDrawsText(of), details: [...each.slice(0, most), ...more] };
+    }),
+    ...undone.map((one) => ({ text: undoneText(one), details: [] })),
+  ];
+}
+
+function secondDrawsText({ user, draws, differed, kept }: SecondDraws): string {
+  const many = draws.length;
+  const them = plural(many, 'was', 'were');
+  const arms = kept?.map(({ treatment, count }) => `${count} ${treatment}`).join(', ') || 'none';
+  return sentence(
+    `${counted(many, 'participant')} whom ${user} randomized ${them} voided, and somebody with the same levels was randomized within 24 hours`,
+    differed !== undefined && `the second arm differed in ${differed} of ${many}`,
+    kept && `kept: ${arms}`,
+  );
+}
+
+function undoneText({ setting, amendment, by, undoneWith, undoneBy, randomized }: UndoneAmendment): string {
+  const between = `${counted(randomized.length, 'randomization')} in between`;
+  return sentence(
+    `amendment ${amendment} by ${by} was undone with amendment ${undoneWith} by ${undoneBy} (${setting})`,
+    randomized.length > 0 ? `${between}: ${randomized.join(', ')}` : between,
+  );
 }

@@ -14,7 +14,7 @@ import { isMoveEvent } from '../../../projections/runner.ts';
 import { secondsSince } from '../../base/waiting.ts';
 import type { KeptCheckpoint } from '../../core/log/formats.ts';
 import { isEndorsed, keyOfLog, type VerifierKey } from '../../core/log/signing.ts';
-import type { Status } from '../../core/model/outcomes.ts';
+import type { Model } from '../../core/model/model.ts';
 import { BrokenStream } from '../../store/event-store.ts';
 import { type Evidence, type GivenCheckpoint, sortEvidence, withLastSigned } from './kept-checkpoints.ts';
 import { KeyHistory } from './replay/key-history.ts';
@@ -293,11 +293,11 @@ class Audits {
     const checks = new StudyChecks(this.#history, warnings, recovered, this.#seeds);
     const finished = async <E extends PartialEvent>(
       decode: Decode<E>,
-      replay: Replay<E> & { readonly participants: number; readonly status: Status | undefined },
+      replay: Replay<E> & { readonly participants: number; readonly model: Model | undefined },
     ) => {
       const audit = await this.#audit(stream, warnings, decode, replay);
-      const { participants, status } = replay;
-      return audit.finish({ study: checks.name, participants, life: checks.lifeReport(status) });
+      const { participants, model } = replay;
+      return audit.finish({ study: checks.name, participants, life: checks.lifeReport(model) });
     };
     return undrawn
       ? finished(undrawn, new EnrolmentReplay(checks))

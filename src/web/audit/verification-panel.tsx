@@ -95,6 +95,7 @@ function Stream({
   participants,
   divergence,
   evidence,
+  life,
   warnings,
 }: StreamReport) {
   const { t } = useTranslation();
@@ -128,11 +129,49 @@ function Stream({
           <span lang="en">{divergence.why}</span>
         </p>
       )}
+      {life && <Steering {...life} />}
       {warnings.map(({ code, text }) => (
         <p key={code} className="notice warn" lang="en">
           {text}
         </p>
       ))}
     </article>
+  );
+}
+
+/** What somebody may have done to choose arms. */
+function Steering({ secondDraws = [], undoneAmendments = [] }: NonNullable<StreamReport['life']>) {
+  const { t } = useTranslation();
+  return (
+    <>
+      {secondDraws.map(({ user, draws, differed, kept }) => (
+        <div key={user} className="notice warn">
+          <p>{t('audit.verification.secondDraws', { user, count: draws.length })}</p>
+          {differed !== undefined && kept && (
+            <p>
+              {t('audit.verification.secondArm', {
+                ...{ differed, count: draws.length },
+                kept:
+                  kept.map(({ treatment, count }) => `${count} ${treatment}`).join(', ') ||
+                  t('audit.verification.noArmKept'),
+              })}
+            </p>
+          )}
+          <ul>
+            {draws.map((draw) => (
+              <li key={draw.revision}>{t('audit.verification.secondDraw', draw)}</li>
+            ))}
+          </ul>
+        </div>
+      ))}
+      {undoneAmendments.map(({ setting, randomized, ...undone }) => (
+        <p key={`${setting} ${undone.undoneWith}`} className="notice warn">
+          {t('audit.verification.undone', {
+            ...{ ...undone, count: randomized.length },
+            setting: t(`audit.verification.setting.${setting}`),
+          })}
+        </p>
+      ))}
+    </>
   );
 }

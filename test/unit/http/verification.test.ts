@@ -91,6 +91,15 @@ describe('any key', () => {
       ...{ amendments: 2, corrected: 4, idsCorrected: 1 },
       ...{ voided: { duplicate: 1 }, changedAfterClosing: { AllocationVoided: 1 } },
       ...{ revealed: { emergency: 2 }, unblindingReported: 1 },
+      secondDraws: [
+        {
+          ...{ user: 'edc', differed: 1, kept: [{ treatment: 'MART', count: 1 }] },
+          draws: [{ participant: '1', revision: 3, voidedBy: 'desk', next: '2', nextBy: 'edc' }],
+        },
+      ],
+      undoneAmendments: [
+        { setting: 'ratio', amendment: 1, by: 'desk', undoneWith: 2, undoneBy: 'desk', randomized: ['2'] },
+      ],
     };
     const full = stream(STREAM, { study: 'CHS JCOIN', participants: 7, life, evidence, warnings });
     const whole = report(full);

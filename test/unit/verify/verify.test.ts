@@ -1,14 +1,15 @@
 /** What is found in a log: missing, repeated or altered records, wrong keys, reused salts, backdating; and what is said of a life. */
 import { describe, expect, it } from 'vitest';
 import type { StudyFact } from '../../../events/catalogue.ts';
-import { CONTENTS } from '../../../events/record.ts';
+import { CONTENTS, decodeRecord } from '../../../events/record.ts';
+import type { DesignChange } from '../../../events/study.ts';
 import { makeSigningKey } from '../../../src/core/log/signing.ts';
 import type { Register } from '../../../src/core/study/commands.ts';
 import { inReportingOrder } from '../../../src/evidence/verify/replay/replay.ts';
 import { IdChecks, undecided } from '../../../src/evidence/verify/replay/study-checks.ts';
 import { Warnings } from '../../../src/evidence/verify/report/report.ts';
 import { reportText } from '../../../src/evidence/verify/report/report-text.ts';
-import type { SourceRecord } from '../../../src/evidence/verify/source.ts';
+import type { RecordSource, SourceRecord } from '../../../src/evidence/verify/source.ts';
 import type { Change, Json } from '../../support/altered-record.ts';
 import { CONFIGURATION, OPERATOR, REGISTER, randomize, resumed } from '../../support/facts.ts';
 import {
@@ -322,7 +323,7 @@ describe('a backdated record', () => {
 });
 
 const keys = [...KEYS, ...LIFE_KEYS];
-const told = async (log: Log) => {
+const told = async (log: RecordSource) => {
   const report = await verify(log);
   return { ...streamOf(report), text: reportText(report) };
 };
@@ -386,6 +387,111 @@ describe('the report of a study', () => {
     const log = change(logOf([REGISTERED]), 0, ({ data }) => Object.assign(data, { seedWeak: 1 }));
     expect((await told(log)).life).toBeUndefined();
   });
+});
+
+describe('what somebody may have done to choose arms', () => {
+  const [LEVELS = [], OTHER = []] = [0, 1].map((i) =>
+    CONFIGURATION.factors.map(({ levels }) => levels[i] ?? ''),
+  );
+  const hour = (hours: number) => new Date(Date.UTC(2026, 2, 1, 9) + hours * 3_600_000).toISOString();
+  const started = step(REGISTERED.command, OPERATOR, hour(0));
+  const drawn = (id: string, hours: number, levels = LEVELS) =>
+    step(randomize(id, { levels }), nurse(), hour(hours));
+  const said = { user: 'clerk', note: 'screened twice' };
+  const voided = (participantId: string, hours: number) => {
+    const why = { cause: 'never-enrolled', analysis: 'exclude' };
+    return step({ act: 'AllocationVoided', participantId, ...why, ...said }, clerk, hour(hours));
+  };
+  const reinstated = (participantId: string, hours: number) =>
+    step({ act: 'AllocationReinstated', participantId, ...said }, clerk, hour(hours));
+  const lifeOf = async (...steps: Step[]) => (await told(logOf([started, ...steps], keys))).life;
+  const pairs = async (...steps: Step[]) =>
+    (await lifeOf(...steps))?.secondDraws?.map(({ draws }) =>
+      draws.map((one) => [one.participant, one.next]),
+    );
+
+  it('names who was voided, if somebody with the same levels came within a day, before the voiding or after it', async () => {
+    const again = [drawn('001', 0), voided('001', 1), drawn('002', 2), voided('002', 3), drawn('003', 26.9)];
+    const chain = [
+      ['001', '002'],
+      ['002', '003'],
+    ];
+    expect(await pairs(...again)).toEqual([chain]);
+    expect(await pairs(drawn('001', 0), drawn('002', 23), voided('001', 900))).toEqual([[['001', '002']]]);
+    for (const none of [
+      [drawn('001', 0), voided('001', 1), drawn('002', 25.1)],
+      [drawn('001', 0), voided('001', 1), drawn('002', 2, OTHER)],
+      [drawn('001', 0), voided('001', 1), drawn('002', 2), reinstated('001', 3)],
+    ])
+      expect(await lifeOf(...none)).not.toHaveProperty('secondDraws');
+  });
+
+  it('counts by user how often the arms differed, and which were kept, unless arms are withheld', async () => {
+    const steps = [
+      drawn('001', 0),
+      voided('001', 1),
+      drawn('002', 2),
+      reinstated('001', 3),
+      voided('002', 4),
+    ];
+    const log = logOf([started, ...steps], keys);
+    // The last voiding of 001 is followed by 002, and it is 002 that is voided in the end.
+    const draws = [{ participant: '001', revision: 2, voidedBy: 'clerk', next: '002', nextBy: 'nurse' }];
+    const [first = '', second = ''] = log.of(STUDY).flatMap((row) => {
+      const { type, sections } = decodeRecord(row);
+      return type === 'ParticipantRandomized' ? [sections.allocation.treatment] : [];
+    });
+    const differed = Number(first !== second);
+    const { life, text } = await told(log);
+    expect(life?.secondDraws).toEqual([
+      { user: 'nurse', draws, differed, kept: [{ treatment: first, count: 1 }] },
+    ]);
+    const line = `1 participant whom nurse randomized was voided, and somebody with the same levels was randomized within 24 hours`;
+    const each = '    001, voided by clerk (revision 2); 002, randomized by nurse';
+    expect(text).toContain(
+      `\n  WORTH A LOOK: ${line}; the second arm differed in ${differed} of 1; kept: 1 ${first}\n${each}\n`,
+    );
+    const blinded = await told(bundled(log, 'blinded'));
+    expect(blinded.life?.secondDraws).toEqual([{ user: 'nurse', draws }]);
+    expect(blinded.text).toContain(`${line}\n${each}\n`);
+  });
+
+  const amended = (amendment: number, hours: number, ...changes: DesignChange[]) => {
+    const approvals = [{ name: 'Dr. A. Ruiz', role: 'sponsor', on: '2026-02-27' }];
+    const asked = { type: 'amend', user: 'manager', reason: 'as planned' } as const;
+    const actor = { keyId: 'k0033', user: 'manager', accessRevision: KEYS.length };
+    return step({ ...asked, amendment, changes, approvals }, actor, hour(hours));
+  };
+  const ratio = (...value: number[]): DesignChange => ({ kind: 'ratio', value });
+  const arm = { treatment: CONFIGURATION.treatments[2] ?? '' };
+
+  it.each<[string, DesignChange[], DesignChange[]]>([
+    ['ratio', [ratio(20, 1, 1)], [ratio(1, 1, 1)]],
+    ['arms', [{ kind: 'arm-closed', ...arm }], [{ kind: 'arm-reopened', ...arm }]],
+    ['limits', [{ kind: 'limits', value: { total: 9 } }], [{ kind: 'limits' }]],
+    ['urn', [{ kind: 'urn', beta: 100 }], [{ kind: 'urn', beta: 1 }]],
+  ])(
+    'names an amendment of the %s that was undone after five randomizations or fewer',
+    async (setting, there, back) => {
+      const study = (between: number, ...detour: Step[]) => {
+        const enrolled = Array.from({ length: between }, (_, i) => drawn(`10${i}`, 3));
+        return lifeOf(
+          drawn('001', 1),
+          amended(1, 2, ...there),
+          ...enrolled,
+          ...detour,
+          amended(2 + detour.length, 5, ...back),
+        );
+      };
+      const [by, undoneBy] = ['manager', 'manager'];
+      const undone = { setting, amendment: 1, by, undoneWith: 2, undoneBy };
+      const randomized = ['100', '101', '102', '103', '104'];
+      expect((await study(5))?.undoneAmendments).toEqual([{ ...undone, randomized }]);
+      const detour = await study(1, amended(2, 4, { kind: 'target', value: 60 }));
+      expect(detour?.undoneAmendments).toEqual([{ ...undone, undoneWith: 3, randomized: ['100'] }]);
+      expect(await study(6)).not.toHaveProperty('undoneAmendments');
+    },
+  );
 });
 
 it.each([

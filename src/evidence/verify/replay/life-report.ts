@@ -5,7 +5,7 @@ import { type ActName, actOf, isCorrection } from '../../../core/acts/acts.ts';
 import { declaredVisit } from '../../../core/model/design.ts';
 import { methodOf } from '../../../core/model/method-of.ts';
 import type { Model } from '../../../core/model/model.ts';
-import type { Status } from '../../../core/model/outcomes.ts';
+import { SteeringTally } from '../../../core/study/steering.ts';
 import type { LifeReport, Warnings } from '../report/report.ts';
 
 /** Of a participant, to whom it always belongs. */
@@ -29,6 +29,7 @@ export class LifeTally {
   readonly #forced: Record<string, number> = {};
   readonly #imported = { redrawn: 0, unproven: 0 };
   readonly #afterClosing: Record<string, number> = {};
+  readonly #steering = new SteeringTally();
   #isClosed = false;
   /** Undefined for the urn. */
   #method: Method['name'] | undefined;
@@ -41,6 +42,7 @@ export class LifeTally {
 
   /** @param model of the study before the event */
   take(event: PartialStudyEvent, model: Model | undefined): void {
+    this.#steering.take(event);
     if (isCorrection(event.type)) {
       if (model) this.#takeCorrection(event as Correction, model);
       return;
@@ -106,12 +108,14 @@ export class LifeTally {
     }
   }
 
-  /** @param state of the study after its last event; undefined before its registration */
-  report(state: Status | undefined): LifeReport | undefined {
-    if (state === undefined) return undefined;
+  /** @param model of the study after its last event; undefined before its registration */
+  report(model: Model | undefined): LifeReport | undefined {
+    if (model === undefined) return undefined;
     const { UnblindingReported: reported, ...revealed } = this.#revealed;
+    const secondDraws = this.#steering.secondDraws(model);
+    const undoneAmendments = this.#steering.undone(model);
     return {
-      state,
+      state: model.status,
       ...(this.#method !== undefined && { method: this.#method }),
       ...(this.#certain !== undefined && { certain: this.#certain }),
       ...(this.#imported.redrawn + this.#imported.unproven > 0 && { imported: { ...this.#imported } }),
@@ -124,6 +128,8 @@ export class LifeTally {
       ...(Object.keys(this.#afterClosing).length > 0 && { changedAfterClosing: { ...this.#afterClosing } }),
       ...(Object.keys(revealed).length > 0 && { revealed }),
       ...(reported !== undefined && { unblindingReported: reported }),
+      ...(secondDraws.length > 0 && { secondDraws }),
+      ...(undoneAmendments.length > 0 && { undoneAmendments }),
     };
   }
 

@@ -11,7 +11,7 @@ import { type Design, hasRatio, openTreatments } from '../../../core/model/desig
 import { fullLimit, levelRefusal } from '../../../core/model/limits.ts';
 import { methodOf } from '../../../core/model/method-of.ts';
 import { forkOf, levelIndexes, type Model } from '../../../core/model/model.ts';
-import type { Status, StudyOutcome } from '../../../core/model/outcomes.ts';
+import type { StudyOutcome } from '../../../core/model/outcomes.ts';
 import { listProblem } from '../../../core/model/packs.ts';
 import { type EnrolmentEvent, levelsByFactor } from '../../../core/model/participants.ts';
 import { decideInClear } from '../../../core/study/decide.ts';
@@ -62,9 +62,9 @@ export class EnrolmentReplay implements Replay<PartialEvent> {
     if (type === 'HistoryImportEnded' && 'aborted' in data) this.participants = 0;
   }
 
-  /** Of the study; undefined before its registration. */
-  get status(): Status | undefined {
-    return this.#model?.status;
+  /** Undefined before the registration. */
+  get model(): Model | undefined {
+    return this.#model;
   }
 }
 

@@ -8,7 +8,6 @@ import { actOf, commandIn } from '../../../core/acts/acts.ts';
 import type { Design } from '../../../core/model/design.ts';
 import { parametersIn } from '../../../core/model/method-of.ts';
 import type { Model } from '../../../core/model/model.ts';
-import type { Status } from '../../../core/model/outcomes.ts';
 import type { Pack } from '../../../core/model/packs.ts';
 import { levelsByFactor } from '../../../core/model/participants.ts';
 import type { Amend, StudyCommand } from '../../../core/study/commands.ts';
@@ -62,7 +61,7 @@ export class StudyReplay implements Replay {
     const sections = Object.keys(event.sections);
     const mismatches = this.#mismatches(event, sections);
     if (mismatches.length > 0) return mismatches;
-    this.#checks.take(event, this.#model, sections);
+    this.#checks.take(event, this.model, sections);
     const next = evolve(this.#state, event);
     // A replay shows no lists.
     this.#state = event.type === 'StudyRegistered' ? fork(next) : next;
@@ -76,18 +75,13 @@ export class StudyReplay implements Replay {
     if (type === 'HistoryImportEnded' && 'aborted' in data) this.participants = 0;
   }
 
-  /** Of the study; undefined before its registration. */
-  get status(): Status | undefined {
-    return this.#state.status === 'unregistered' ? undefined : this.#state.status;
-  }
-
   /** Undefined before the registration. */
-  get #model(): Model | undefined {
+  get model(): Model | undefined {
     return this.#state.status === 'unregistered' ? undefined : this.#state;
   }
 
   #mismatches(event: StudyEvent, sections: readonly string[]): readonly Mismatch[] {
-    const invalid = this.#checks.mismatch(event, sections, this.#model);
+    const invalid = this.#checks.mismatch(event, sections, this.model);
     if (invalid) return [invalid];
     const { fact, outcome } = decide(
       this.#state,
@@ -97,7 +91,7 @@ export class StudyReplay implements Replay {
     const differences = factDifferences(fact, event);
     if (differences.length > 0) return differenceMismatches(differences);
     const packs = packsOf(event, this.#state);
-    const mismatch = this.#checks.mismatchOfDecided(event, this.#model, packs);
+    const mismatch = this.#checks.mismatchOfDecided(event, this.model, packs);
     return mismatch ? [mismatch] : [];
   }
 }

@@ -20,7 +20,7 @@ import { IdPattern } from '../../../core/model/id-pattern.ts';
 import { ROWS_BACK } from '../../../core/model/import-proof.ts';
 import type { LimitedPack, Stake } from '../../../core/model/key-limits.ts';
 import type { Model } from '../../../core/model/model.ts';
-import type { Status, StudyOutcome } from '../../../core/model/outcomes.ts';
+import type { StudyOutcome } from '../../../core/model/outcomes.ts';
 import { problemsOfId } from '../../../core/model/participant-id.ts';
 import { type EnrolmentEvent, isEnrolment, levelsByFactor } from '../../../core/model/participants.ts';
 import { isWeakSeed } from '../../../core/random/pcg64.ts';
@@ -66,8 +66,9 @@ export class StudyChecks {
     return 'cli' in actor || (this.#keys.state.byId.get(actor.keyId)?.scopes.includes('supply') ?? false);
   }
 
-  lifeReport(status: Status | undefined): LifeReport | undefined {
-    return this.#life.report(status);
+  /** @param model of the study after its last event; undefined before its registration */
+  lifeReport(model: Model | undefined): LifeReport | undefined {
+    return this.#life.report(model);
   }
 
   /** The name in the registration, even if that diverges. */

@@ -1,6 +1,7 @@
 /** The report for people. It says what was found and what that proves, and never more. */
 import { onOneLine } from '../../../base/text.ts';
 import { counted } from '../../../base/wording.ts';
+import { steeringTexts } from '../../bundle/texts.ts';
 import type {
   BundleReport,
   Divergence,
@@ -82,7 +83,7 @@ function streamLines(
   return [
     `${name}: ${sound ? 'sound' : 'FAILED'}`,
     `  ${counted(records, 'record')}${hidden}${decided}${report.root === undefined ? '' : `; root ${report.root}`}`,
-    ...(report.life ? [`  ${lifeLine(report.life)}`] : []),
+    ...(report.life ? [`  ${lifeLine(report.life)}`, ...steeringLines(report.life)] : []),
     ...(divergence ? divergenceLines(divergence, stream, report.notReplayed) : []),
     ...evidenceLines(evidence, records, divergence !== undefined, trusted.length > 0),
     ...report.warnings.map(({ text, count: times, revision }) => {
@@ -119,6 +120,16 @@ function lifeLine({ state, unblindingReported = 0, ...life }: LifeReport): strin
       ? [`${counted(unblindingReported, 'unblinding')} without the service reported`]
       : []),
   ].join('; ');
+}
+
+/** How many second draws of each user are listed; the JSON has all. */
+const MAX_DRAWS = 50;
+
+function steeringLines({ secondDraws = [], undoneAmendments = [] }: LifeReport): string[] {
+  return steeringTexts(secondDraws, undoneAmendments, MAX_DRAWS).flatMap(({ text, details }) => [
+    `  WORTH A LOOK: ${text}`,
+    ...details.map((one) => `    ${one}`),
+  ]);
 }
 
 /** Numbers by what they are of; nothing if there are none. */

@@ -5,6 +5,7 @@
 import { z } from 'zod';
 import type { Content } from '../../../../events/record.ts';
 import { STATUSES } from '../../../core/model/outcomes.ts';
+import { STEERING_SETTINGS } from '../../../core/study/steering.ts';
 
 export interface Report {
   /** Nothing failed. This says nothing about records that no matching checkpoint with a trusted signature covers. */
@@ -74,6 +75,33 @@ export interface StreamReport {
 
 const CountsByKind = z.record(z.string(), z.int()).optional();
 
+const SecondDraws = z.strictObject({
+  user: z.string().meta({ description: 'Who randomized the first participant of each draw' }),
+  draws: z
+    .array(
+      z.strictObject({
+        participant: z.string(),
+        revision: z.int().meta({ description: 'Of the voiding' }),
+        voidedBy: z.string(),
+        next: z.string().meta({ description: 'The participant with the same levels' }),
+        nextBy: z.string(),
+      }),
+    )
+    .readonly(),
+  differed: z.int().optional().meta({ description: 'How often the two arms differed; absent if withheld' }),
+  kept: z
+    .array(z.strictObject({ treatment: z.string(), count: z.int() }))
+    .readonly()
+    .optional()
+    .meta({ description: 'The arms of those of the two who are not voided; absent if withheld' }),
+});
+
+const UndoneAmendment = z.strictObject({
+  setting: z.enum(STEERING_SETTINGS),
+  ...{ amendment: z.int(), by: z.string(), undoneWith: z.int(), undoneBy: z.string() },
+  randomized: z.array(z.string()).readonly().meta({ description: 'Participants, in between' }),
+});
+
 /** What happened in a study besides its allocations. What did not happen is left out. */
 export const LifeReport = z.strictObject({
   state: z.enum(STATUSES).meta({ description: 'After the last sound record' }),
@@ -111,6 +139,13 @@ export const LifeReport = z.strictObject({
     .int()
     .optional()
     .meta({ description: 'Number of reports that a participant was unblinded outside the service' }),
+  secondDraws: z.array(SecondDraws).readonly().optional().meta({
+    description:
+      'By user: participants who were voided, if somebody with the same levels was randomized within 24 hours after them, or after the voiding',
+  }),
+  undoneAmendments: z.array(UndoneAmendment).readonly().optional().meta({
+    description: 'Amendments of what decides the arm that were undone after five randomizations or fewer',
+  }),
 });
 export type LifeReport = z.infer<typeof LifeReport>;
 

@@ -132,7 +132,7 @@ export const audit = {
   stream: { log: 'Log', access: 'API-Schlüssel' },
   verification: {
     about:
-      'Der Dienst prüft jede Aufzeichnung dieser Studie und entscheidet jede Zuteilung noch einmal. Findet er einen Unterschied, zeigt der Bericht Behandlungen; deshalb wird aufgezeichnet, dass Sie ihn lesen.',
+      'Der Dienst prüft jede Aufzeichnung dieser Studie und entscheidet jede Zuteilung noch einmal. Findet er einen Unterschied oder eine zweite Ziehung, zeigt der Bericht Behandlungen; deshalb wird aufgezeichnet, dass Sie ihn lesen.',
     start: 'Diese Studie jetzt verifizieren',
     again: 'Noch einmal verifizieren',
     running:
@@ -146,6 +146,19 @@ export const audit = {
     participants: 'Teilnehmer',
     matching: 'Stimmt mit einem Kontrollpunkt überein, Größe',
     differsAt: 'Weicht ab bei Revision {{revision}}:',
+    secondDraws_one:
+      '{{count}} Teilnehmer, den {{user}} randomisiert hat, wurde annulliert, und jemand mit denselben Ausprägungen wurde binnen 24 Stunden randomisiert. Fragen Sie, warum.',
+    secondDraws_other:
+      '{{count}} Teilnehmer, die {{user}} randomisiert hat, wurden annulliert, und jemand mit denselben Ausprägungen wurde binnen 24 Stunden randomisiert. Fragen Sie, warum.',
+    secondArm: 'Die zweite Behandlung war bei {{differed}} von {{count}} eine andere; geblieben: {{kept}}.',
+    noArmKept: 'keine',
+    secondDraw:
+      '{{participant}}, annulliert von {{voidedBy}} (Revision {{revision}}); {{next}}, randomisiert von {{nextBy}}',
+    undone_one:
+      'Änderung {{amendment}} von {{by}} wurde mit Änderung {{undoneWith}} von {{undoneBy}} zurückgenommen ({{setting}}), mit {{count}} Randomisierung dazwischen. Fragen Sie, warum.',
+    undone_other:
+      'Änderung {{amendment}} von {{by}} wurde mit Änderung {{undoneWith}} von {{undoneBy}} zurückgenommen ({{setting}}), mit {{count}} Randomisierungen dazwischen. Fragen Sie, warum.',
+    setting: { ratio: 'Verhältnis', arms: 'offene Arme', limits: 'Grenzen', urn: 'Urne' },
     whole: 'Der ganze Bericht',
     save: 'Bericht als Datei speichern',
   },

@@ -134,7 +134,7 @@ export const audit = {
   stream: { log: 'Log', access: 'API keys' },
   verification: {
     about:
-      'The service checks every record of this study and decides each allocation again. The report shows treatments if it finds a difference, so reading it is recorded.',
+      'The service checks every record of this study and decides each allocation again. The report shows treatments if it finds a difference or a second draw, so reading it is recorded.',
     start: 'Verify this study now',
     again: 'Verify again',
     running: 'The service is verifying. A large study takes a few minutes; stay on this page.',
@@ -147,6 +147,19 @@ export const audit = {
     participants: 'Participants',
     matching: 'Matches a checkpoint of size',
     differsAt: 'Differs at revision {{revision}}:',
+    secondDraws_one:
+      '{{count}} participant whom {{user}} randomized was voided, and somebody with the same levels was randomized within 24 hours. Ask why.',
+    secondDraws_other:
+      '{{count}} participants whom {{user}} randomized were voided, and somebody with the same levels was randomized within 24 hours. Ask why.',
+    secondArm: 'The second arm differed in {{differed}} of {{count}}; kept: {{kept}}.',
+    noArmKept: 'none',
+    secondDraw:
+      '{{participant}}, voided by {{voidedBy}} (revision {{revision}}); {{next}}, randomized by {{nextBy}}',
+    undone_one:
+      'Amendment {{amendment}} by {{by}} was undone with amendment {{undoneWith}} by {{undoneBy}} ({{setting}}), with {{count}} randomization in between. Ask why.',
+    undone_other:
+      'Amendment {{amendment}} by {{by}} was undone with amendment {{undoneWith}} by {{undoneBy}} ({{setting}}), with {{count}} randomizations in between. Ask why.',
+    setting: { ratio: 'ratio', arms: 'open arms', limits: 'limits', urn: 'urn' },
     whole: 'The whole report',
     save: 'Save the report as a file',
   },
