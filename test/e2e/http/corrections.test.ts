@@ -2,7 +2,10 @@
  * What others see over HTTP of corrections, of allocations made outside the service, and of code-breaks. The rules:
  * test/unit/study/corrections.test.ts, life.test.ts and test/unit/code-break; the requests: acts.test.ts.
  */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { commandOk } from '../../support/command.ts';
 import { OPERATOR } from '../../support/facts.ts';
 import { served } from '../../support/served.ts';
 import { serveHere } from '../../support/service-here.ts';
@@ -115,13 +118,18 @@ describe('a corrected participant', () => {
 describe('in a live study, whoever randomized a participant', () => {
   const data = temporaryFolders()();
   const studies = `Live: {mode: live, treatments: [A, B], factors: {ward: [a, b]}}
+Steered: {mode: live, treatments: [ZZTREATA, ZZTREATB], factors: {ward: [a, b]}}
 Rehearsal: {mode: test, treatments: [A, B], factors: {ward: [a, b]}}`;
   const live = served(
     studies,
     {
       edc: ['edc', '--scope', 'read,randomize,correct'],
       other: ['EDC ', '--scope', 'correct'],
+      leaver: ['leaver', '--scope', 'read,randomize'],
+      left: ['leaver', '--scope', 'correct'],
       desk: ['desk', '--scope', 'read,correct,force'],
+      chief: ['chief', '--scope', 'read,randomize,manage', '--allow-prediction'],
+      auditor: ['auditor', '--scope', 'audit'],
     },
     { data },
   );
@@ -154,13 +162,59 @@ Rehearsal: {mode: test, treatments: [A, B], factors: {ward: [a, b]}}`;
   });
 
   it('is known from the records: after a restart, and when the key is revoked', async () => {
-    await enrol('p3');
-    const [{ keyId = '' } = {}] = live.service.log.keys.list();
-    await live.service.log.keys.revoke(keyId, undefined, OPERATOR);
+    await live.as('leaver').randomize('Live', 'p3', { ward: 'a' });
+    const { keys } = live.service.log;
+    const { keyId = '' } = keys.list().find(({ user }) => user === 'leaver') ?? {};
+    await keys.revoke(keyId, undefined, OPERATOR);
     await live.service.stop();
     live.service = await serveHere(data, studies);
-    expect(await voidAs('other', 'p3')).toMatchObject(refused);
+    expect((await live.as('leaver').list('Live')).status).toBe(401);
+    expect(await voidAs('left', 'p3')).toMatchObject(refused);
     expect((await voidAs('desk', 'p3')).status).toBe(200);
+  });
+
+  it('is listed if a second person did it, and so is a ratio that was put back', async () => {
+    const study = 'Steered';
+    const enrolled: string[] = [];
+    const enrolAs = async (user: 'edc' | 'chief', id: string) =>
+      enrolled.push((await live.as(user).randomize(study, id, { ward: 'a' })).results[0].trt);
+    await enrolAs('edc', 's1');
+    await live.done('desk', '/voids', { study, id: 's1', ...VOIDED });
+    await enrolAs('edc', 's2');
+    const approvals = [{ name: 'Dr. A. Ruiz', role: 'sponsor', on: '2026-02-27' }];
+    const ratio = (amendment: number, ...value: number[]) => {
+      const changes = [{ kind: 'ratio', value }];
+      return live.done('chief', '/amendments', {
+        study,
+        amendment,
+        changes,
+        approvals,
+        reason: 'protocol 3',
+      });
+    };
+    await ratio(1, 20, 1);
+    await enrolAs('chief', 's3');
+    await ratio(2, 1, 1);
+    const { streams } = (await live.get('auditor', '/verification', { study })).results;
+    const { life } = streams.find((one: { study?: string }) => one.study === study);
+    const [first, second] = enrolled;
+    const draws = [{ participant: 's1', revision: 2, voidedBy: 'desk', next: 's2', nextBy: 'edc' }];
+    const arms = { differed: Number(first !== second), kept: [{ treatment: second, count: 1 }] };
+    const [by, undoneBy] = ['chief', 'chief'];
+    expect(life).toMatchObject({
+      secondDraws: [{ user: 'edc', draws, ...arms }],
+      undoneAmendments: [{ setting: 'ratio', amendment: 1, by, undoneWith: 2, undoneBy, randomized: ['s3'] }],
+    });
+    for (const content of ['blinded', 'open']) {
+      const out = join(data, `${content}.html`);
+      await commandOk(['report', '--data', data, '--study', study, '--content', content, '--out', out]);
+      const [, part = ''] = readFileSync(out, 'utf8').split('<h2>Worth a look</h2>');
+      const [list = ''] = part.split('<h2>');
+      expect(list).toContain('<li>s1, voided by desk (revision 2); s2, randomized by edc</li>');
+      expect(list).toContain('amendment 1 by chief was undone with amendment 2 by chief (ratio)');
+      expect(list.includes(`kept: 1 ${second}`)).toBe(content === 'open');
+      expect(list.includes('ZZTREAT')).toBe(content === 'open');
+    }
   });
 
   it('is nobody if the allocation was not drawn: a wrong entry by hand is voided by whoever made it', async () => {

@@ -9,6 +9,7 @@ const GRANTS = {
   edc: ['site-11', '--scope', 'read,randomize'],
   auditor: ['m.weber', '--scope', 'audit'],
   ward: ['ward', '--scope', 'audit', '--study', 'Ward'],
+  desk: ['desk', '--scope', 'correct'],
 } as const;
 const TABS = ['Operations', 'Records', 'Checkpoint', 'Verification', 'Bundle'];
 
@@ -30,6 +31,9 @@ describeInBrowser('the audit', () => {
       const { headers } = await http.as('edc').randomize('Sleep', id, levels);
       receipt ||= headers.get('urn-receipt') ?? '';
     }
+    for (const id of ['w1', 'w2']) await http.as('edc').randomize('Ward', id, { ward: 'a' });
+    const why = { cause: 'never-enrolled', analysis: 'exclude', note: 'left' };
+    await http.done('desk', '/voids', { study: 'Ward', id: 'w1', ...why });
   }
   const http = served(TRIALS, GRANTS, { filled });
 
@@ -90,6 +94,14 @@ describeInBrowser('the audit', () => {
       await page.getByRole('tabpanel', { name: tab }).waitFor();
       await auditor.look(`audit-${tab.toLowerCase()}-narrow-dark`);
     }
+  });
+
+  it('shows who was voided before somebody with the same levels, and what was drawn', async () => {
+    const person = await atAudit('auditor', 'Ward');
+    await openTab(person, 'Verification');
+    await person.press('Verify this study now');
+    await person.sees('1 participant whom site-11 randomized was voided', '; kept: 1 ');
+    await person.sees('w1, voided by desk (revision 3); w2, randomized by site-11');
   });
 
   it('is without bundles for a key that is limited to studies; without a key and the service, a receipt is checked', async () => {
