@@ -2,11 +2,10 @@
 import type { Command } from 'commander';
 import type { RecoveredStream } from '../../events/log.ts';
 import { counted } from '../base/wording.ts';
-import { type KeptCheckpoint, parseOrigin } from '../core/log/formats.ts';
+import type { KeptCheckpoint } from '../core/log/formats.ts';
 import type { LogIdentity } from '../core/log/identity.ts';
-import type { SignedState } from '../core/log/last-checkpoints.ts';
+import { type SignedState, stateIn } from '../core/log/last-checkpoints.ts';
 import { LOG_STREAM } from '../core/log/log-stream.ts';
-import { openCheckpoint, parseVerifierKey } from '../core/log/signing.ts';
 import { studyState } from '../core/study/fold.ts';
 import type { OpenLog } from '../service/open/open-log.ts';
 import { isLogInUse } from '../service/open/open-store.ts';
@@ -94,7 +93,7 @@ async function run({ reason, checkpoint = [], ...given }: Options): Promise<void
     shown.end();
     const refusal = log.gate.refusal(LOG_STREAM, 'recover');
     if (refusal) throw refusal;
-    const loss = log.findLoss(kept.map((one) => signedState(log.identity, one)));
+    const loss = log.findLoss(kept.map((one) => signedIn(log.identity, one)));
     if (loss.lost.length === 0 && !unproven) return await finish(log, dryRun, json);
     const { recovery, streams, lost } = loss;
     if (!dryRun && !notMoved && lost.some(({ stream }) => stream === LOG_STREAM))
@@ -156,17 +155,12 @@ async function finish(log: OpenLog, dryRun?: boolean, json?: boolean): Promise<v
 }
 
 /** @throws UsageError for a checkpoint that this log's key did not sign */
-function signedState({ logName, publicKeys }: LogIdentity, { note, where }: KeptCheckpoint): SignedState {
-  const opened = openCheckpoint(
-    note,
-    publicKeys.map((key) => parseVerifierKey(key, 'a key of the log')),
+function signedIn(identity: LogIdentity, { note, where }: KeptCheckpoint): SignedState {
+  const state = stateIn(identity)(note);
+  if (state) return state;
+  throw new UsageError(
+    `${where} was not signed by this log (hint: leave it out, and find out where it came from)`,
   );
-  const place = opened.type === 'signed' ? parseOrigin(logName, opened.checkpoint.origin) : undefined;
-  if (opened.type !== 'signed' || !place)
-    throw new UsageError(
-      `${where} was not signed by this log (hint: leave it out, and find out where it came from)`,
-    );
-  return { ...place, size: opened.checkpoint.size, root: opened.checkpoint.root };
 }
 
 function lossTable({ studies }: OpenLog, streams: readonly RecoveredStream[]): string {

@@ -74,7 +74,7 @@ export function serveCommand(): Command {
     .addOption(
       option(
         '--witness <file>',
-        'append the newest checkpoint of every stream that grew, at most once a second; keep the file, or copies of it, where the operator of the service cannot change them',
+        'append the newest checkpoint of every stream that grew, at most once a second, and compare the log with them at the start; keep the file outside --data, or copies of it, where the operator of the service cannot change them',
       ),
     )
     .addOption(

@@ -3,7 +3,7 @@
  * the log keeps what it signed last, which the next start on this machine compares with, and a witness's file, which keeps all
  * of them for somebody else.
  */
-import { appendFile } from 'node:fs/promises';
+import { appendFile, open, stat } from 'node:fs/promises';
 import type { Ledger, SignedCheckpoint } from '../core/log/ledger.ts';
 import type { Logger } from './monitoring/logger.ts';
 import type { OpenLog } from './open/open-log.ts';
@@ -95,6 +95,26 @@ export class CheckpointKeeper {
 
 /** Appends notes separated by empty lines, as `urn verify --checkpoint FILE` reads them. */
 export function appendTo(file: string): Write {
-  return (checkpoints) =>
-    appendFile(file, checkpoints.map(({ note }) => `${note}\n`).join(''), { mode: 0o600 });
+  return async (checkpoints) => {
+    const notes = checkpoints.map(({ note }) => `${note}\n`).join('');
+    await appendFile(file, (await isCutOff(file)) ? `\n\n${notes}` : notes, { mode: 0o600 });
+  };
+}
+
+/** Whether the last note is not whole, as after a full disk: it must not spoil the next. */
+async function isCutOff(file: string): Promise<boolean> {
+  try {
+    const found = await stat(file);
+    if (!found.isFile() || found.size === 0) return false;
+    const handle = await open(file, 'r');
+    try {
+      const end = await handle.read(Buffer.alloc(2), 0, 2, Math.max(0, found.size - 2));
+      return end.buffer.toString() !== '\n\n';
+    } finally {
+      await handle.close();
+    }
+  } catch {
+    // There is none yet, or it can only be written.
+    return false;
+  }
 }

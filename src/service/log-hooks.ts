@@ -47,6 +47,11 @@ export function logHooks(logger: Logger, onSafe: () => void, onUnrecorded: () =>
         { why: error.message },
         'the signing key was rotated and the new one is not on this machine: no participants are taken until it is (hint: copy the new file here; no restart is needed)',
       ),
+    onUncompared: (what) =>
+      logger.warn(
+        what,
+        "what this log did not sign in the witness's file, or what cannot be read of it, was not compared with the log (hint: somebody else may write to that file, or the disk was full)",
+      ),
     onStoreError: (error) =>
       logger.error({ failure: error.failure, why: error.message }, 'the log cannot be followed'),
     onDanger: (stream, danger) => {

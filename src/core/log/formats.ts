@@ -185,6 +185,7 @@ export function parseCheckpointFile(bytes: Uint8Array, file: string): KeptCheckp
 /** Reads such a file line by line, and keeps nothing but the checkpoints, each of them once. */
 export class CheckpointReader {
   readonly #file: string;
+  readonly #onUnfit: ((where: string) => void) | undefined;
   readonly #kept = new Map<string, KeptCheckpoint>();
   #lines = 0;
   /** The note that has begun, without the line feed at its end. */
@@ -193,48 +194,59 @@ export class CheckpointReader {
   #where = '';
   #signatures: number | undefined;
 
-  /** @param file what messages call it */
-  constructor(file: string) {
+  /**
+   * @param file what messages call it
+   * @param onUnfit is told where something else begins, `<file>:<line>`, and reading goes on; without it, that is an error
+   */
+  constructor(file: string, onUnfit?: (where: string) => void) {
     this.#file = file;
+    this.#onUnfit = onUnfit;
   }
 
   /** @param bytes a line without its line feed. What follows the last line feed is a line, too. @throws CheckpointFileError */
   take(bytes: Uint8Array): void {
     const line = decodeUtf8(bytes);
-    if (line === undefined) throw new CheckpointFileError(`${this.#file} is not UTF-8 ${FILE_HINT}`);
     this.#lines++;
-    if (this.#note.length > 0) this.#continue(line);
+    if (line === undefined) {
+      if (this.#note.length === 0) this.#where = `${this.#file}:${this.#lines}`;
+      this.#unfit(`${this.#file} is not UTF-8 ${FILE_HINT}`);
+    } else if (this.#note.length > 0) this.#continue(line);
     else if (line !== '') this.#begin(line);
   }
 
   /** @throws CheckpointFileError */
   finish(): KeptCheckpoint[] {
-    if (this.#note.length > 0) throw this.#incomplete();
-    if (this.#kept.size === 0)
+    if (this.#note.length > 0) this.#incomplete();
+    if (this.#kept.size === 0 && !this.#onUnfit)
       throw new CheckpointFileError(`${this.#file} holds no checkpoint ${FILE_HINT}`);
     return [...this.#kept.values()];
   }
 
   #begin(line: string): void {
     this.#where = `${this.#file}:${this.#lines}`;
-    if (line.endsWith('\r'))
-      throw new CheckpointFileError(`${this.#where}: the line ends with a carriage return ${FILE_HINT}`);
-    const decoded = noteInBase64(line);
     this.#signatures = undefined;
     this.#noteLength = 0;
+    if (line.endsWith('\r')) {
+      this.#unfit(`${this.#where}: the line ends with a carriage return ${FILE_HINT}`);
+      return;
+    }
+    const decoded = noteInBase64(line);
     if (decoded === undefined) this.#add(line);
     else this.#keep(decoded);
   }
 
   /** A note ends with the empty line behind its signatures. At the end of the file, the final line feed makes one. */
   #continue(line: string): void {
-    if (line === '' && this.#signatures) {
-      this.#keep(`${this.#note.join('\n')}\n`);
+    const isEnd = this.#signatures !== undefined && !line.startsWith(SIGNATURE_START);
+    if (isEnd) {
+      // Where other things are passed over, the next note may follow at once.
+      if (this.#signatures && (line === '' || this.#onUnfit)) this.#keep(`${this.#note.join('\n')}\n`);
+      else this.#incomplete();
       this.#note = [];
+      if (line !== '') this.#begin(line);
       return;
     }
     if (this.#signatures !== undefined) {
-      if (!line.startsWith(SIGNATURE_START)) throw this.#incomplete();
       this.#signatures++;
     } else if (line === '') this.#signatures = 0;
     this.#add(line);
@@ -243,16 +255,25 @@ export class CheckpointReader {
   #add(line: string): void {
     this.#note.push(line);
     this.#noteLength += line.length + 1;
-    if (this.#noteLength > MAX_NOTE_BYTES) throw this.#incomplete();
+    if (this.#noteLength > MAX_NOTE_BYTES) this.#incomplete();
   }
 
   /** Clients keep the same receipt more than once. The first place counts. */
   #keep(note: string): void {
-    if (!this.#kept.has(note)) this.#kept.set(note, checkpointAt(note, this.#where));
+    if (this.#kept.has(note)) return;
+    const kept = keptCheckpoint(note, this.#where);
+    if ('why' in kept) this.#unfit(`${this.#where}: ${kept.why} ${FILE_HINT}`);
+    else this.#kept.set(note, kept);
   }
 
-  #incomplete(): CheckpointFileError {
-    return new CheckpointFileError(`${this.#where}: no complete signed note begins here ${FILE_HINT}`);
+  #incomplete(): void {
+    this.#unfit(`${this.#where}: no complete signed note begins here ${FILE_HINT}`);
+  }
+
+  #unfit(why: string): void {
+    if (!this.#onUnfit) throw new CheckpointFileError(why);
+    this.#onUnfit(this.#where);
+    this.#note = [];
   }
 }
 
@@ -261,12 +282,6 @@ function noteInBase64(line: string): string | undefined {
   const bytes = decodeBase64(line);
   const text = bytes && decodeUtf8(bytes);
   return text?.includes(`\n\n${SIGNATURE_START}`) ? text : undefined;
-}
-
-function checkpointAt(note: string, where: string): KeptCheckpoint {
-  const kept = keptCheckpoint(note, where);
-  if ('why' in kept) throw new CheckpointFileError(`${where}: ${kept.why} ${FILE_HINT}`);
-  return kept;
 }
 
 // Keys

@@ -7,14 +7,14 @@
  */
 import { randomBytes } from 'node:crypto';
 import { constants, existsSync, readFileSync } from 'node:fs';
-import { access, mkdir, open, rename, rm } from 'node:fs/promises';
+import { access, mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { RecoveredStream } from '../../../events/log.ts';
 import type { Recovery } from '../../../projections/log.ts';
 import { DomainError } from '../../base/errors.ts';
 import { counted } from '../../base/wording.ts';
 import { BrokenStream, type EventStore } from '../../store/event-store.ts';
-import { parseCheckpointFile, parseOrigin } from './formats.ts';
+import { CheckpointReader, parseCheckpointFile, parseOrigin } from './formats.ts';
 import type { LogIdentity } from './identity.ts';
 import type { Ledger, SignedCheckpoint } from './ledger.ts';
 import { openCheckpoint, parseVerifierKey } from './signing.ts';
@@ -30,7 +30,12 @@ export interface SignedState {
   readonly root: Uint8Array;
 }
 
-type KeptState = SignedState & { readonly note: string };
+export type KeptState = SignedState & { readonly note: string };
+
+/** What of a file is not compared with the log, and why, for the service log. */
+export type Uncompared =
+  /** How many places are no checkpoint that this log signed, and which is the first. */
+  { readonly ignored: number; readonly first: string } | { readonly why: string };
 
 export class LastCheckpoints {
   readonly #file: string;
@@ -53,13 +58,15 @@ export class LastCheckpoints {
   /**
    * The streams that do not extend what was signed of them and whose loss no recovery has declared.
    * @param isFolded whether all records of a stream have been read
+   * @param also what was signed of them according to others
    */
   rollbacks(
     ledger: Ledger,
     recoveries: readonly Recovery[],
     isFolded: (stream: string) => boolean,
-  ): Rollback[] {
-    return this.#before.flatMap((signed) => {
+    also: readonly KeptState[] = [],
+  ): (Rollback & { readonly signed: KeptState })[] {
+    return [...this.#before, ...also].flatMap((signed) => {
       const { stream, size, root } = signed;
       if (!isFolded(stream) || recoveryCovering(recoveries, signed)) return [];
       const tree = ledger.tree(stream);
@@ -104,7 +111,9 @@ export class LastCheckpoints {
   }
 
   /** Replaces the notes of these streams, unless another process has saved later ones. */
-  async keep(checkpoints: readonly SignedCheckpoint[]): Promise<void> {
+  async keep(
+    checkpoints: readonly Pick<SignedCheckpoint, 'stream' | 'recovery' | 'size' | 'note'>[],
+  ): Promise<void> {
     type Note = Pick<KeptState, 'recovery' | 'size' | 'note'>;
     const newest = new Map(this.#read().map((kept) => [kept.stream, kept as Note]));
     for (const one of checkpoints) {
@@ -132,15 +141,13 @@ export class LastCheckpoints {
 
   #read(): KeptState[] {
     if (!existsSync(this.#file)) return [];
-    const trusted = this.#identity.publicKeys.map((key) => parseVerifierKey(key, 'a key of the log'));
+    const signed = stateIn(this.#identity);
     try {
       return parseCheckpointFile(readFileSync(this.#file), this.#file).map(({ note, where }) => {
-        const opened = openCheckpoint(note, trusted);
-        if (opened.type !== 'signed') throw new Error(`${where} is not signed by a key of this log`);
-        const { origin, size, root } = opened.checkpoint;
-        const place = parseOrigin(this.#identity.logName, origin);
-        if (!place) throw new Error(`${where} is not of a stream of this log`);
-        return { ...place, size, root, note };
+        const state = signed(note);
+        if (!state)
+          throw new Error(`${where} is not signed by a key of this log, or is not of a stream of it`);
+        return state;
       });
     } catch (error) {
       throw new DomainError(
@@ -150,6 +157,63 @@ export class LastCheckpoints {
       );
     }
   }
+}
+
+/** @returns what a note says that this log signed; undefined for any other note */
+export function stateIn({ publicKeys, logName }: LogIdentity): (note: string) => KeptState | undefined {
+  const trusted = publicKeys.map((key) => parseVerifierKey(key, 'a key of the log'));
+  return (note) => {
+    const opened = openCheckpoint(note, trusted);
+    if (opened.type !== 'signed') return undefined;
+    const { origin, size, root } = opened.checkpoint;
+    const place = parseOrigin(logName, origin);
+    return place && { ...place, size, root, note };
+  };
+}
+
+/** Lines that are parsed, and notes that are verified, in one turn of the event loop, which takes a few ms. */
+const LINES_A_TURN = 1000;
+const NOTES_A_TURN = 20;
+
+/**
+ * Everything that a witness's file says that this log signed. What the log did not sign, or what was cut off, is passed over:
+ * anybody may have written it, and it must not keep a service from starting.
+ */
+export async function readWitness(
+  file: string,
+  identity: LogIdentity,
+  onUncompared: (what: Uncompared) => void = () => undefined,
+): Promise<KeptState[]> {
+  const unfit: string[] = [];
+  const signed: KeptState[] = [];
+  try {
+    // A pipe cannot be read again, and nobody has begun the file yet if it is missing.
+    if (!(await stat(file)).isFile()) return [];
+    const bytes = await readFile(file);
+    const reader = new CheckpointReader(file, (where) => unfit.push(where));
+    for (let from = 0, end = 0, lines = 1; end >= 0; from = end + 1, lines++) {
+      end = bytes.indexOf('\n', from);
+      reader.take(bytes.subarray(from, end < 0 ? undefined : end));
+      if (lines % LINES_A_TURN === 0) await new Promise(setImmediate);
+    }
+    const stateOf = stateIn(identity);
+    for (const [i, { note, where }] of reader.finish().entries()) {
+      const state = stateOf(note);
+      if (state) signed.push(state);
+      else unfit.push(where);
+      if (i % NOTES_A_TURN === 0) await new Promise(setImmediate);
+    }
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (code !== 'ENOENT') onUncompared({ why: message });
+  }
+  const [first] = unfit.toSorted((one, other) => lineOf(one) - lineOf(other));
+  if (first !== undefined) onUncompared({ ignored: unfit.length, first });
+  return signed;
+}
+
+function lineOf(where: string): number {
+  return Number(where.slice(where.lastIndexOf(':') + 1));
 }
 
 /** A stream that does not extend what was signed of it. */

@@ -14,6 +14,8 @@ import type { EventStore } from '../../store/event-store.ts';
 import type { Gate, Permission } from '../write/writer.ts';
 import {
   describeRollback,
+  isLater,
+  type KeptState,
   LAST_CHECKPOINTS,
   type LastCheckpoints,
   type Rollback,
@@ -162,6 +164,8 @@ interface ComparisonParts {
   readonly gate: WriteGate;
   /** Undefined for a log in memory, which has no past. */
   readonly lastCheckpoints: LastCheckpoints | undefined;
+  /** Reads what else the log is known to have signed. */
+  readonly witnessed?: (() => Promise<readonly KeptState[]>) | undefined;
 }
 
 /** How long after a comparison that found records missing the store is read again, in ms. */
@@ -183,11 +187,18 @@ export class Comparison {
    * far.
    */
   async rebuild(onProgress?: (records: number) => void): Promise<void> {
-    const { runner, ledger, gate, lastCheckpoints } = this.#parts;
+    const { runner, ledger, gate, lastCheckpoints, witnessed } = this.#parts;
+    // Before the log: other instances go on signing.
+    const also = (await witnessed?.()) ?? [];
     await runner.rebuild(onProgress);
     const isSound = (stream: string) => !runner.halted(stream);
-    const missing = async () => lastCheckpoints?.rollbacks(ledger, this.#recoveries, isSound) ?? [];
-    gate.compared('all', await this.#settled(missing, () => runner.rebuild()));
+    const missing = async () =>
+      newestOf(lastCheckpoints?.rollbacks(ledger, this.#recoveries, isSound, also) ?? []);
+    const found = await this.#settled(missing, () => runner.rebuild());
+    gate.compared('all', found);
+    // So that commands know it without the witness. The gate is closed even if that fails.
+    if (also.length > 0 && found.length > 0)
+      await lastCheckpoints?.keep(found.map(({ signed }) => signed)).catch(() => undefined);
   }
 
   /** Folds one stream, and opens the gate for it and `log` if no stream ends before what the log signed of it. */
@@ -209,7 +220,7 @@ export class Comparison {
   }
 
   /** Records must stay missing to count: while a cluster elects a leader, the new one knows less for a moment. */
-  async #settled(find: () => Promise<Rollback[]>, readOn: () => Promise<void>): Promise<Rollback[]> {
+  async #settled<R extends Rollback>(find: () => Promise<R[]>, readOn: () => Promise<void>): Promise<R[]> {
     const until = performance.now() + (this.#parts.store.settlesWithinMs ?? 0);
     for (;;) {
       const found = await find();
@@ -218,4 +229,14 @@ export class Comparison {
       await readOn();
     }
   }
+}
+
+/** One for each stream: a witness may know of thousands of checkpoints that the log lacks. */
+function newestOf<R extends Rollback>(rollbacks: readonly R[]): R[] {
+  const newest = new Map<string, R>();
+  for (const one of rollbacks) {
+    const before = newest.get(one.signed.stream);
+    if (!before || isLater(one.signed, before.signed)) newest.set(one.signed.stream, one);
+  }
+  return [...newest.values()];
 }

@@ -22,7 +22,12 @@ import {
   openIdentity,
   rotateSigningKey,
 } from '../../core/log/identity.ts';
-import { LastCheckpoints, type SignedState } from '../../core/log/last-checkpoints.ts';
+import {
+  LastCheckpoints,
+  readWitness,
+  type SignedState,
+  type Uncompared,
+} from '../../core/log/last-checkpoints.ts';
 import { Ledger } from '../../core/log/ledger.ts';
 import { LOG_STREAM, logWriter } from '../../core/log/log-stream.ts';
 import { declareLoss, findLoss, type Loss } from '../../core/log/recovery.ts';
@@ -43,10 +48,14 @@ export interface LogSettings extends StoreSettings {
   readonly logName?: string | undefined;
   /** Whether the log may be opened without its signing key: then nothing can be written to it. */
   readonly mayLackKey?: boolean | undefined;
+  /** The file in which a witness's checkpoints are kept: the log is compared with it, too. */
+  readonly witness?: string | undefined;
 }
 
 export interface LogHooks extends RunnerHooks, WriterHooks, CodeBreakHooks, Pick<Beginning, 'onBegun'> {
   onKeyLost?(error: Error): void;
+  /** The witness's file, or some of it, is not compared with the log. */
+  onUncompared?(what: Uncompared): void;
   /** The log continues after a move or a recovery. */
   onReopened?(): void;
 }
@@ -129,7 +138,10 @@ async function openIn(
   const operations = new Operations(parts);
   const pending = pendingFile === undefined ? undefined : new PendingReveals(pendingFile);
   const codeBreaks = new CodeBreaks({ studies, runner, pending }, hooks);
-  const comparison = new Comparison({ store, runner, ledger, gate, lastCheckpoints });
+  const { witness } = settings;
+  const witnessed =
+    witness === undefined ? undefined : () => readWitness(witness, identity, hooks.onUncompared);
+  const comparison = new Comparison({ store, runner, ledger, gate, lastCheckpoints, witnessed });
   const stopFollowing = followReopening(runner, () => hooks.onReopened?.());
   return {
     ...{ store, identity, runner, ledger, gate, verify, lastCheckpoints },

@@ -61,8 +61,8 @@ class TrialLog {
     for (const side of ['', '-wal', '-shm']) rmSync(this.file(`urn.sqlite${side}`), { force: true });
   }
 
-  start(): Promise<ServiceHere> {
-    return serveHere(this.data, TRIALS);
+  start(witness?: string): Promise<ServiceHere> {
+    return serveHere(this.data, TRIALS, { witness });
   }
 
   async randomize({ url }: { readonly url: string }, id: string, study = 'Sleep'): Promise<Answer> {
@@ -87,8 +87,8 @@ let keys: Record<'user' | 'audit', string>;
 let log: TrialLog;
 let service: Service | ServiceHere;
 
-const start = async () => {
-  service = await log.start();
+const start = async (witness?: string) => {
+  service = await log.start(witness);
 };
 const randomize = (id: string, study = 'Sleep') => log.randomize(service, id, study);
 const list = async () =>
@@ -247,6 +247,65 @@ describe('the note of what was last signed', () => {
     expect(existsSync(log.file('last-checkpoints'))).toBe(true);
     log.noted = 'urn/log\n1\n';
     expect(await refusal(run`serve --port 0`)).toMatch(/last-checkpoints.*cannot be used/);
+  });
+});
+
+describe("a data folder that was restored as a whole, with a witness's file elsewhere,", () => {
+  let witness: string;
+  const evidence = () => readFileSync(witness, 'utf8');
+  beforeEach(async () => {
+    witness = join(newFolder(), 'witness');
+    log = withA.copy();
+    await start(witness);
+    expect((await randomize('b')).status).toBe(200);
+    await service.stop();
+    log = withA.copy();
+  });
+
+  it('accepts no participants and adds nothing to the file; commands know it, and the loss can be declared', async () => {
+    const [had, [lost]] = [evidence(), [before[1]]];
+    await start(witness);
+    const refused = await randomize('b');
+    expect([refused.status, refused.message]).toEqual([503, expect.stringMatching(LACKING)]);
+    expect(await ask(service.url, '/readyz')).toMatchObject({ message: ROLLED_BACK });
+    expect(service.output.stderr).toContain(NOT_THE_ONE);
+    await expectNothingSigned();
+    await service.stop();
+    expect(evidence()).toBe(had);
+    expect(await ok`studies list`).toMatch(/^Sleep .* rolled-back: the log is not/m);
+    expect((await recover()).stdout).toMatch(/^study-\S+ +2 +3 +at least 1 +Sleep$/m);
+    await start(witness);
+    expect((await randomize('b')).status).toBe(200);
+    expect((await states()).at(-1)).not.toBe(lost);
+    await service.stop();
+    expect(evidence().startsWith(had)).toBe(true);
+    expect(evidence().slice(had.length)).toMatch(/^urn\/study-\S+\/1\n4\n/m);
+    await start(witness);
+    expect((await randomize('c')).status).toBe(200);
+    expect(service.output.stderr).not.toContain('was not compared');
+  });
+
+  it('is recognized even if others were randomized in it without the file', async () => {
+    await log.run('other', 'and another');
+    const had = evidence();
+    await start(witness);
+    expect((await randomize('x')).message).toMatch(LACKING);
+    expect(service.output.stderr).toContain('which now holds others');
+    await service.stop();
+    expect(evidence()).toBe(had);
+  });
+
+  it('is served if it is the newest; what the log did not sign is passed over and named', async () => {
+    const had = evidence();
+    const cut = had.slice(0, had.indexOf('\n\n') + 20);
+    const unsigned = had.replace(/\n(\d+)\n/, '\n99\n').slice(0, cut.length + 150);
+    writeFileSync(witness, `hello\n\n${unsigned}`);
+    await start(witness);
+    expect((await randomize('b')).status).toBe(200);
+    expect(service.output.stderr).toMatch(/"ignored":[23],"first":"\S+witness:1"/);
+    expect(service.output.stderr).toContain('was not compared with the log');
+    await service.stop();
+    await expect.poll(evidence).toMatch(/^urn\/study-\S+\n3\n/m);
   });
 });
 

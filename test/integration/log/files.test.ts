@@ -3,9 +3,15 @@ import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { keyringInFile, LogIdentity, rotateSigningKey } from '../../../src/core/log/identity.ts';
+import { readWitness } from '../../../src/core/log/last-checkpoints.ts';
 import type { Ledger } from '../../../src/core/log/ledger.ts';
 import type { LogWriter } from '../../../src/core/log/log-stream.ts';
-import { loadSigningKey } from '../../../src/core/log/signing.ts';
+import {
+  loadSigningKey,
+  makeSigningKey,
+  type SigningKey,
+  signCheckpoint,
+} from '../../../src/core/log/signing.ts';
 import { appendTo, CheckpointKeeper, keepCheckpoints } from '../../../src/service/keep-checkpoints.ts';
 import type { Logger } from '../../../src/service/monitoring/logger.ts';
 import { openLog } from '../../../src/service/open/open-log.ts';
@@ -146,9 +152,46 @@ it('in a service, a file that cannot be written is an error in its log', async (
   ]);
 });
 
-it('a witness appends to its file, separated by empty lines', async () => {
-  const file = join(newFolder(), 'witness');
-  for (const note of ['a note\n', 'a note\n']) await appendTo(file)([{ note } as never]);
-  expect(readFileSync(file, 'utf8')).toBe('a note\n\na note\n\n');
-  expect(statSync(file).mode & 0o777).toBe(0o600);
+describe("a witness's file", () => {
+  it('has notes separated by empty lines, also after one that was cut off', async () => {
+    const file = join(newFolder(), 'witness');
+    for (const note of ['a note\n', 'a note\n']) await appendTo(file)([{ note } as never]);
+    expect(readFileSync(file, 'utf8')).toBe('a note\n\na note\n\n');
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    writeFileSync(file, 'a no');
+    await appendTo(file)([{ note: 'a note\n' } as never]);
+    expect(readFileSync(file, 'utf8')).toBe('a no\n\na note\n\n');
+  });
+
+  it('is read as far as keys of the log signed it, earlier ones too; the rest is counted', async () => {
+    const folder = newFolder();
+    const [earlier, present, foreign] = ['urn', 'urn', 'urn'].map(makeSigningKey) as [
+      SigningKey,
+      SigningKey,
+      SigningKey,
+    ];
+    const publicKeys = [earlier.publicKey, present.publicKey];
+    const identity = new LogIdentity({ logId: LOG_ID, logName: 'urn', signingKey: present, publicKeys });
+    const noteOf = (size: number, key = present, origin = 'urn/study-1') =>
+      signCheckpoint(origin, size, Buffer.alloc(32, size), key);
+    const kept = [noteOf(1, earlier), noteOf(2), noteOf(3, present, 'urn/log/2')];
+    const other = [
+      noteOf(4, foreign),
+      noteOf(5).replace('\n5\n', '\n6\n'),
+      noteOf(7, present, 'another/log'),
+    ];
+    const file = join(folder, 'witness');
+    writeFileSync(file, `${[...other, ...kept, noteOf(8)].join('\n').slice(0, -30)}`);
+    const told = vi.fn();
+    const states = await readWitness(file, identity, told);
+    expect(states.map(({ stream, recovery, size, note }) => [stream, recovery, size, note])).toEqual([
+      ['study-1', 0, 1, kept[0]],
+      ['study-1', 0, 2, kept[1]],
+      ['log', 2, 3, kept[2]],
+    ]);
+    expect(told).toHaveBeenCalledExactlyOnceWith({ ignored: 4, first: `${file}:1` });
+    expect(await readWitness(join(folder, 'none'), identity, told)).toEqual([]);
+    expect(await readWitness('/dev/stderr', identity, told)).toEqual([]);
+    expect(told).toHaveBeenCalledOnce();
+  });
 });

@@ -8,6 +8,7 @@ import { describe, expect, it } from 'vitest';
 import { leafHash } from '../../../events/record.ts';
 import {
   CheckpointFileError,
+  CheckpointReader,
   parseCheckpoint,
   parseCheckpointFile,
   parseNote,
@@ -442,5 +443,49 @@ describe('a checkpoint file', () => {
     const thrown = thrownBy(() => parse(text));
     expect(thrown).toBeInstanceOf(CheckpointFileError);
     for (const says of [message, /\(hint: /]) expect(thrown?.message).toMatch(says);
+  });
+
+  /** What is found by somebody who passes over everything else, and where that is. */
+  const found = (text: string | Uint8Array) => {
+    const unfit: string[] = [];
+    const reader = new CheckpointReader('kept.txt', (where) => unfit.push(where));
+    for (const line of Buffer.from(text).toString('latin1').split('\n'))
+      reader.take(Buffer.from(line, 'latin1'));
+    return { notes: reader.finish().map(({ note }) => note), unfit };
+  };
+
+  it('can be read past a note that was cut off anywhere, which is named or does not verify', () => {
+    for (let kept = 0; kept <= second.length; kept++) {
+      const cut = Buffer.from(second).subarray(0, kept);
+      const { notes, unfit } = found(
+        Buffer.concat([Buffer.from(`${first}\n`), cut, Buffer.from(`\n\n${third}\n`)]),
+      );
+      const isWhole = notes.includes(second);
+      const sound = notes.filter((note) => openCheckpoint(note, [trust(KEY.publicKey)]).type === 'signed');
+      expect(sound, `after ${kept} bytes`).toEqual(isWhole ? all : [first, third]);
+      const isNamed = unfit[0] === 'kept.txt:7' || notes.length > sound.length;
+      expect(isNamed, `after ${kept} bytes`).toBe(!isWhole && kept > 0);
+    }
+  });
+
+  it.each<[string, string | Uint8Array, string[], string[]]>([
+    ['nothing', '', [], []],
+    ['a text', `hello\n\n${first}`, ['kept.txt:1'], [first]],
+    ['a note without an empty line after it', first + second, [], [first, second]],
+    [
+      'lines as Windows ends them',
+      `${first.replaceAll('\n', '\r\n')}\n${second}`,
+      [1, 2, 3, 4, 5].map((line) => `kept.txt:${line}`),
+      [second],
+    ],
+    [
+      'bytes that are not UTF-8',
+      Buffer.concat([Buffer.from([0xff, 0x0a]), Buffer.from(first)]),
+      ['kept.txt:1'],
+      [first],
+    ],
+    ['the end of a note', `${first}\n${second.slice(0, 60)}`, ['kept.txt:7'], [first]],
+  ])('can be read past what is none of its kind: %s', (_, text, unfit, notes) => {
+    expect(found(text)).toEqual({ notes, unfit });
   });
 });
