@@ -3,7 +3,7 @@
 # changes neither the backup nor the present data folder; docs/operations.md, "Restoring a backup", says how to go on.
 #
 # usage: restore.sh BACKUP NEW-FOLDER [--checkpoint FILE …]     as the user of the service, which must be stopped
-# The checkpoints are receipts and other notes that were kept elsewhere. Environment: URN_DATA, URN_TRUST, as for backup.sh
+# BACKUP is what backup.sh has made: a folder, or - for its archive on standard input. The checkpoints are receipts and other notes that were kept elsewhere. Environment: URN_DATA, URN_TRUST, as for backup.sh
 # Exit codes: 0 nothing is missing, 1 something is, 2 it could not be done
 set -euo pipefail
 umask 077
@@ -17,7 +17,11 @@ fail() { echo "restore.sh: $1" >&2; exit 2; }
 [ ! -e "$new" ] || fail "$new is there already: name a new folder"
 mkdir "$new" || fail "$new could not be made"
 # The two belong together.
-cp "$backup/urn.sqlite" "$backup/signing-key" "$new"
+if [ "$backup" = - ]; then
+  tar --extract --directory "$new" --no-same-owner ./urn.sqlite ./signing-key || fail 'this is no archive of backup.sh'
+else
+  cp "$backup/urn.sqlite" "$backup/signing-key" "$new"
+fi
 # These are of the present, never from a backup: what was signed last, and code-breaks that the log has not taken yet.
 for file in last-checkpoints reveals.pending reveals.pending.old session-key; do
   if [ -e "$data/$file" ]; then cp --preserve=mode,timestamps "$data/$file" "$new"; fi

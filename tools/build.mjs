@@ -111,8 +111,16 @@ function isWhole(files) {
   );
 }
 
-/** `{}` where git does not know. `changed`: the sources are not as in that commit. */
+/** `{}` where neither git nor URN_COMMIT knows. `changed`: the sources are not as in that commit. */
 function commitOfSources() {
+  // An image is built without the repository.
+  const { URN_COMMIT: given = '' } = process.env;
+  if (given !== '') {
+    const [, commit, changed] = /^([0-9a-f]{40})(-dirty)?$/.exec(given) ?? [];
+    if (commit === undefined)
+      throw new Error(`URN_COMMIT "${given}" is no commit (hint: git rev-parse HEAD)`);
+    return changed ? { commit, changed: true } : { commit };
+  }
   const git = (...args) =>
     execFileSync('git', args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim();
   try {

@@ -1,6 +1,7 @@
 /** urn serve: runs the service, and issues the first key of a log that has none. */
 import { appendFileSync } from 'node:fs';
 import { isIP } from 'node:net';
+import { setTimeout } from 'node:timers/promises';
 import type { Command } from 'commander';
 import { permissionWarnings, studiesFileWarning } from '../base/files.ts';
 import { printable } from '../base/text.ts';
@@ -30,6 +31,7 @@ import { VERSION } from './version.ts';
 interface ServeOptions extends LogOptions, RelayOptions {
   relay?: boolean;
   studies?: string;
+  awaitStudies?: boolean;
   host: string;
   port: string;
   firstKey?: boolean;
@@ -53,6 +55,12 @@ export function serveCommand(): Command {
     .description('serve the studies in the file and in the log over HTTP')
     .addOption(
       option('--studies <file>', `studies to register (default: ${DEFAULT_STUDIES_FILE}, if it exists)`),
+    )
+    .addOption(
+      option(
+        '--await-studies',
+        'if the studies file is wrong, read it again after 10 s and 60 s before giving up; for a container, which is started again at once',
+      ),
     )
     .addOption(option('--host <address>', 'address to listen on').default('127.0.0.1'))
     .addOption(option('--port <number>', 'port to listen on; 0 picks a free one').default('8080'))
@@ -159,7 +167,9 @@ async function settingsOf(options: ServeOptions): Promise<ServiceSettings> {
   if (!/^\d+$/.test(options.port) || port > 65535)
     throw new UsageError(`--port ${options.port} is not a port (0 to 65535)`);
   const tls = tlsOf(options);
-  const { studies, warnings } = await servedStudies(options.studies);
+  const { studies, warnings } = await (options.awaitStudies ? awaitedStudies : servedStudies)(
+    options.studies,
+  );
   for (const warning of warnings) note(`warning: ${formatFinding(warning)}`);
   checkWitness(witness);
   await refuseUnfitLogName(options);
@@ -180,6 +190,22 @@ function tlsOf({ tlsCert, tlsKey }: ServeOptions): { certFile: string; keyFile: 
   if (tlsCert === undefined || tlsKey === undefined)
     throw new UsageError('--tls-cert and --tls-key must be given together');
   return { certFile: tlsCert, keyFile: tlsKey };
+}
+
+/** How long a wrong studies file is given to be mended, each time, in s. */
+const MENDED_WITHIN_S = [10, 60];
+
+async function awaitedStudies(file: string | undefined): Promise<StudiesFile> {
+  for (const seconds of MENDED_WITHIN_S) {
+    try {
+      return await servedStudies(file);
+    } catch (error) {
+      if (!(error instanceof StudiesFileError || error instanceof UsageError)) throw error;
+      note(`urn: ${error.message}\nurn: the studies file is read again in ${seconds} s`);
+      await setTimeout(seconds * 1000);
+    }
+  }
+  return servedStudies(file);
 }
 
 /** Whoever reads what a service prints may not know the sizes of blocks. */

@@ -22,8 +22,11 @@ import { temporaryFolders } from '../support/temporary-folder.ts';
 
 const newFolder = temporaryFolders();
 
-function node(...args: string[]) {
-  const { status, stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' });
+const node = (...args: string[]) => nodeWith({}, ...args);
+
+function nodeWith(env: Readonly<Record<string, string>>, ...args: string[]) {
+  const around = { encoding: 'utf8', env: { ...process.env, ...env } } as const;
+  const { status, stdout, stderr } = spawnSync(process.execPath, args, around);
   return { status, output: stdout + stderr };
 }
 
@@ -52,6 +55,17 @@ describe('npm run build', () => {
     expect(node(join(copy, 'bin/urn.js'), '--version').output).toMatch(
       /^\d+\.\d+\.\d+ \(commit not known: it was not built in a checkout of git\)\n$/,
     );
+  });
+
+  it('is told the commit where there is no git, as in an image', () => {
+    const told = (commit: string) => nodeWith({ URN_COMMIT: commit }, join(copy, 'tools/build.mjs'));
+    const commit = '0123456789abcdef'.repeat(3).slice(0, 40);
+    const version = () => node(join(copy, 'bin/urn.js'), '--version').output;
+    expect(told(commit)).toEqual({ status: 0, output: '' });
+    expect(version()).toContain(`(commit ${commit})`);
+    expect(told(`${commit}-dirty`).status).toBe(0);
+    expect(version()).toContain(`(commit ${commit}, with changes that are in no commit)`);
+    expect(told('main')).toMatchObject({ status: 1, output: expect.stringContaining('git rev-parse HEAD') });
   });
 
   it('shows everything if it fails, and leaves the program that was there', () => {

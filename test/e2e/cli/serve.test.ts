@@ -150,6 +150,21 @@ it('SIGTERM lets accepted requests finish, but waits for no client that has sent
   expect(ids).toEqual(expect.arrayContaining(['gone', 'last']));
 });
 
+it('waits for a wrong studies file to be mended where it is told to, as in a container, and SIGTERM ends that', async () => {
+  const studies = file('A: 1\n');
+  const begin = () => launch({ data: newFolder(), args: ['--studies', studies, '--await-studies'] });
+  const [mended, stopped] = [begin(), begin()];
+  for (const { output } of [mended, stopped])
+    await within(30_000, async () => output.stderr.includes('read again in 10 s'));
+  expect(mended.output.stderr).toContain(`${studies}:1: `);
+  stopped.child.kill('SIGTERM');
+  expect(await stopped.exited).toBe(0);
+  writeFileSync(studies, TRIALS);
+  await within(30_000, async () => mended.output.stderr.includes('"msg":"ready"'));
+  mended.child.kill('SIGTERM');
+  expect(await mended.exited).toBe(0);
+});
+
 // The first process of a container would ignore the signal otherwise, and be killed half a minute later.
 it('SIGTERM while it starts ends it, whenever it comes: it is handled before anything is opened', async () => {
   const stopAfter = async (ms: number) => {

@@ -10,7 +10,6 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { clientOf } from '../../support/client.ts';
 import { commandOk } from '../../support/command.ts';
-import { inCi } from '../../support/in-ci.ts';
 import { PROJECT } from '../../support/project-copy.ts';
 import { issueKey } from '../../support/service.ts';
 import { type ServiceHere, serveHere } from '../../support/service-here.ts';
@@ -21,9 +20,6 @@ import { COOK, TRIALS } from '../../support/trials.ts';
 const newFolder = temporaryFolders();
 const file = (name: string) => readFileSync(join(PROJECT, 'deploy', name), 'utf8');
 
-const hasSqlite = spawnSync('sqlite3', ['--version']).status === 0;
-if (!hasSqlite && !inCi) process.stderr.write('\nSKIPPED: the scripts of deploy/ (hint: install sqlite3)\n');
-
 function script(name: string, args: readonly string[], env: Readonly<Record<string, string>>) {
   const around = { env: { ...process.env, ...env } };
   return new Promise<{ code: number | null; output: string }>((resolve) => {
@@ -33,7 +29,7 @@ function script(name: string, args: readonly string[], env: Readonly<Record<stri
   });
 }
 
-describe.skipIf(!hasSqlite && !inCi)('backup.sh and restore.sh', () => {
+describe('backup.sh and restore.sh', () => {
   let service: ServiceHere;
   let client: ReturnType<typeof clientOf>;
   const data = newFolder();
@@ -75,6 +71,17 @@ describe.skipIf(!hasSqlite && !inCi)('backup.sh and restore.sh', () => {
       code: 0,
       output: expect.stringMatching(/no last-checkpoints[\s\S]*nothing is missing in it/),
     });
+  });
+
+  it('a backup goes through a pipe, as out of a container and into one, and leaves nothing beside the log', async () => {
+    const [archive, restored] = [join(newFolder(), 'backup.tar'), join(newFolder(), 'restored')];
+    const line = `deploy/backup.sh - > ${archive} && deploy/restore.sh - ${restored} < ${archive}`;
+    const { status, stdout, stderr } = spawnSync('sh', ['-c', line], {
+      ...{ cwd: PROJECT, encoding: 'utf8', env: { ...process.env, URN_DATA: data } },
+    });
+    expect(status, stderr).toBe(0);
+    expect(stdout).toContain('nothing is missing in it');
+    expect(readdirSync(data).filter((name) => name.startsWith('.part'))).toEqual([]);
   });
 
   it('a restore says what the backup lacks, and leaves the data folder as it is', async () => {
@@ -149,6 +156,7 @@ const compose = parse(readFileSync(join(PROJECT, 'docker-compose.yml'), 'utf8'),
 // biome-ignore lint/suspicious/noExplicitAny: the tests ask what it has.
 const services = Object.entries<any>(compose.services);
 const dockerfile = readFileSync(join(PROJECT, 'Dockerfile'), 'utf8');
+const image = dockerfile.slice(dockerfile.lastIndexOf('\nFROM '));
 
 describe('docker-compose.yml', () => {
   it('starts the embedded default without a profile, and everything else with one', () => {
@@ -158,8 +166,15 @@ describe('docker-compose.yml', () => {
   });
 
   it.each(services)('%s names things that exist, and a version', (_, service) => {
-    if (service.image !== undefined) expect(service.image).toMatch(/^[a-z/]+:[\w.-]*\d[\w.-]*$/);
-    else expect(service.build).toBe('.');
+    expect(service.image).toMatch(/^[a-z/]+:[\w.-]*\d[\w.-]*$/);
+    if (service.build !== undefined) {
+      const { version } = JSON.parse(readFileSync(join(PROJECT, 'package.json'), 'utf8'));
+      expect(service).toMatchObject({ image: `urn:${version}`, init: true });
+      expect(service.build).toEqual({
+        context: '.',
+        args: { COMMIT: expect.stringContaining('{COMMIT:-}') },
+      });
+    }
     for (const volume of service.volumes ?? []) {
       const [source, target] = volume.split(':');
       expect(target).toMatch(/^\//);
@@ -180,7 +195,7 @@ describe('docker-compose.yml', () => {
       expect(ulimits).toEqual({ core: 0 });
       const [name = '', ...args] = command;
       const help = await commandOk([name, '--help']);
-      const inImage = [...dockerfile.matchAll(/\b(URN_[A-Z_]+)=/g)].map(([, variable]) => variable ?? '');
+      const inImage = [...image.matchAll(/\b(URN_[A-Z_]+)=/g)].map(([, variable]) => variable ?? '');
       const ofServe = name === 'serve' ? inImage : [];
       for (const variable of [...Object.keys(environment), ...ofServe]) expect(help).toContain(variable);
       for (const option of args.filter((arg: string) => arg.startsWith('--')))
@@ -220,6 +235,13 @@ describe('docker-compose.yml', () => {
   });
 });
 
+it('the studies of the container are those of the example', () => {
+  const [mounted, example] = ['config/studies.yaml', 'studies.yaml'].map((name) =>
+    readFileSync(join(PROJECT, name)),
+  );
+  expect(mounted).toEqual(example);
+});
+
 describe('the Dockerfile', () => {
   it('copies files that exist', () => {
     const lines = [...dockerfile.matchAll(/^COPY (?!--from)(.+) \S+$/gm)];
@@ -230,8 +252,7 @@ describe('the Dockerfile', () => {
 
   it('has everything in the image that the program looks up by package.json', () => {
     const { imports } = JSON.parse(readFileSync(join(PROJECT, 'package.json'), 'utf8'));
-    const image = dockerfile.slice(dockerfile.lastIndexOf('\nFROM '));
-    const copied = [...image.matchAll(/^COPY (?:--from=build \/app\/)?(\S+) /gm)].map(([, from]) => from);
+    const copied = [...image.matchAll(/^COPY --from=\w+ \/app\/(\S+) /gm)].map(([, from]) => from);
     for (const target of Object.values<string>(imports)) {
       const path = target.replace(/^\.\//, '').replace(/\/\*$/, '');
       const isThere = copied.some((from) => path === from || path.startsWith(`${from}/`));
