@@ -4,7 +4,7 @@
  */
 import { type Command, Option } from 'commander';
 import { ImportedGenerator, SourceFormat, type UnprovenCause } from '../../events/from-outside.ts';
-import { formulaProblem, freeTextProblem, quote } from '../base/text.ts';
+import { formulaProblem, freeTextProblem, lookAlikeForm, quote } from '../base/text.ts';
 import { counted } from '../base/wording.ts';
 import { hasRatio } from '../core/model/design.ts';
 import type { Model } from '../core/model/model.ts';
@@ -148,8 +148,7 @@ async function beginImport(
   shown.end();
   if (rehearsal.refused) throw refusal(options.study, rehearsal.refused);
   note(rehearsalText(rehearsal, begin));
-  const warning = formulaWarning(rows);
-  if (warning !== undefined) note(warning);
+  for (const warning of [formulaWarning(rows), twinsWarning(rows)]) if (warning !== undefined) note(warning);
   if (options.dryRun) {
     if (isUnapproved) note(`the study is live: the import needs --approved-by '${APPROVAL_FORM}'`);
     return result('dry run: nothing was imported');
@@ -212,6 +211,28 @@ function formulaWarning(rows: readonly ImportParticipant[]): string | undefined 
   const found = rows.filter(({ participantId }) => formulaProblem(participantId) !== undefined);
   if (found.length === 0) return undefined;
   return `warning: a spreadsheet takes these ids for formulas: ${firstOf(found, ({ row, participantId }) => `${quote(participantId)} (row ${row})`)} (hint: for a spreadsheet, use urn export --excel)`;
+}
+
+/** One participant with two spellings of their id is two participants here. */
+function twinsWarning(rows: readonly ImportParticipant[]): string | undefined {
+  const byForm = new Map<string, ImportParticipant[]>();
+  for (const row of rows) {
+    const form = lookAlikeForm(row.participantId)
+      .toUpperCase()
+      .replaceAll(/(?<!\d)0+(?=\d)/g, '');
+    const same = byForm.get(form);
+    if (same) same.push(row);
+    else byForm.set(form, [row]);
+  }
+  const twins = [...byForm.values()].filter(({ length }) => length > 1);
+  if (twins.length === 0) return undefined;
+  const shown = firstOf(twins, (same) =>
+    same
+      .toSorted((a, b) => a.row - b.row)
+      .map(({ row, participantId }) => `${quote(participantId)} (row ${row})`)
+      .join(' and '),
+  );
+  return `warning: these ids differ only in how they are written, by case, width or leading zeros: ${shown} (hint: make sure that they are different people: each is imported as a participant of their own)`;
 }
 
 /** The first of them, and how many more there are. */

@@ -163,6 +163,7 @@ describe('a row', () => {
     [',1,Low', ',1.0,Low', 'prior (1+) lines has no level "1.0"'],
     ['Female', 'female', 'sex has no level "female"'],
     ['2026-11-22', '2026-02-30', '"2026-02-30 05:38:14.477949" is not an instant'],
+    ['2026-11-22', '2999-11-22', '"2999-11-22 05:38:14.477949" is in the future (hint: '],
   ])('with %j in place of it, is refused: %#', (from, to, expected) => {
     expect(problems(inRow(1, from, to))).toEqual([expect.stringContaining(`row 1: ${expected}`)]);
   });

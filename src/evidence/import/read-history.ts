@@ -223,6 +223,10 @@ class RowReader {
     const instant = microsecondsOf(datetime);
     if (datetime !== '' && instant === undefined)
       found.push(`${quotedStart(datetime)} is not an instant, such as 2026-11-22 05:38:14.477949`);
+    if ((instant ?? 0) > Date.now() * 1000)
+      found.push(
+        `${quotedStart(datetime)} is in the future (hint: a time without an offset is in UTC; convert local times)`,
+      );
     const user = needed('user');
     const unfit = user === '' ? undefined : freeTextProblem(user, 1);
     if (unfit !== undefined) found.push(`user ${unfit}`);

@@ -160,6 +160,16 @@ it('a history goes on from fresh entropy by default, leaves a paused study pause
   expect(again).toContain('the study already has participants');
 });
 
+it('names ids that are one and the same but for case, width or leading zeros', async () => {
+  const ids = ['P-1', 'Ｐ-1', 'p-1', 'P-01', 'P-10', 'Q'];
+  const file = changedExport(newFolder(), (text) =>
+    ids.reduce((all, id, i) => all.replace(new RegExp(`^((?:.*\\n){${i + 1}})[^,]+`), `$1${id}`), text),
+  );
+  expect((await importInto(logs.plain, file, '--dry-run')).stderr).toMatch(
+    /leading zeros: "P-1" \(row 1\) and "Ｐ-1" \(row 2\) and "p-1" \(row 3\) and "P-01" \(row 4\) \(hint: make sure/,
+  );
+});
+
 it('a history that kept a ratio by several names of one arm is drawn again, and goes on in the ratio', async () => {
   const data = newFolder(logs.ratio);
   const { stderr } = await importInto(data, REFERENCE.csv, '--seed-known', ...DOSES, ...APPROVED);
