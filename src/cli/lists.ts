@@ -12,6 +12,7 @@ import type { Model } from '../core/model/model.ts';
 import type { StudyOutcome } from '../core/model/outcomes.ts';
 import type { RegisterList, SkipEntries } from '../core/study/commands.ts';
 import type { Study } from '../core/study/studies.ts';
+import { csvRows } from '../evidence/import/csv-file.ts';
 import { type ListFile, readListFile } from '../evidence/import/list-file.ts';
 import type { OpenLog } from '../service/open/open-log.ts';
 import { caseOption, refusalOf, studyOption } from './act-options.ts';
@@ -99,6 +100,10 @@ on behind the last row. A file that was saved anew is another file: all its rows
 After an amendment with which the list begins anew, earlier entries are void: add a new file. Register the study with start:
 paused, and resume it once its list is in.
 
+What an honest list of the same size seldom does is named: an arm missing from a stratum, strata that are sorted by arm, repeat
+themselves or are alike, a list that another study has. In a live study, what it does less than once in 10,000 needs --yes,
+without a terminal, too.
+
 A live study needs --approved-by. ${IN_THE_CLEAR}
 ${WRITE_HELP}
 
@@ -112,9 +117,10 @@ async function addEntries(options: AddOptions): Promise<void> {
   await withStudies(options, async (log) => {
     const study = namedStudy(log.studies, name);
     const state = listedState(log, study);
-    const file = readListFile(from, ignore?.split(',') ?? [], state);
+    const studies = log.studies.list().map((one) => registeredState(log, one));
+    const file = readListFile(from, ignoredColumns(ignore), state, studies);
     refuseOfOtherMode(log, study, file.sha256);
-    for (const warning of file.warnings) note(`warning: ${warning}`);
+    for (const { text, needsYes } of file.findings) note(`warning: ${text}${needsYes ? NEEDS_YES : ''}`);
     if (file.known > 0)
       note(`${entriesText(file.known)} of the file: registered already, and left as they are`);
     const isUnapproved = study.design.mode === 'live' && approvals.length === 0;
@@ -125,21 +131,23 @@ async function addEntries(options: AddOptions): Promise<void> {
     }));
     // If one list is possible, all are.
     if (commands[0]) refuseUnlessTaken(name, (await log.studies.tryOut(study.stream, commands[0])).outcome);
+    const asked = `Register ${entriesText(file.added)} in ${studyText(log, study)}`;
+    const isDoubted = file.findings.some(({ needsYes }) => needsYes);
+    const question = isDoubted
+      ? `${asked}, though an honest list almost never looks like this?`
+      : `${asked}?`;
     if (dryRun) {
+      if (isDoubted && !options.yes)
+        note(
+          `without --yes it would ask ${quote(question)}, and record nothing where nobody can be asked (exit code 2)`,
+        );
       if (isUnapproved) note(`the study is live: the list needs --approved-by '${APPROVAL_FORM}'`);
       const text = `would register ${entriesText(file.added)} of ${name}; nothing was recorded`;
       return tellOfAdded(options, file, commands.map(registeredList), text);
     }
     if (commands.length === 0)
       return tellOfAdded(options, file, [], `nothing new for ${name}: nothing was recorded`);
-    if (
-      !(await mayChange(
-        study.design,
-        options,
-        `Register ${entriesText(file.added)} in ${studyText(log, study)}?`,
-      ))
-    )
-      return;
+    if (!(await mayChange(study.design, options, question, isDoubted ? DOUBT : undefined))) return;
     const all = entriesText(file.added);
     const revisions = await writeLists(log, study, commands, {
       ...{ all, shownAs: 'entries registered', refuse: refuseUnlessTaken },
@@ -147,6 +155,23 @@ async function addEntries(options: AddOptions): Promise<void> {
     const lists = commands.map((command, i) => ({ ...registeredList(command), revision: revisions[i] ?? 0 }));
     tellOfAdded(options, file, lists, `registered ${all} of ${name}`);
   });
+}
+
+const NEEDS_YES = ' (needs --yes)';
+
+const DOUBT =
+  'nothing was recorded: an honest list almost never looks like this, as the warnings say (hint: ask whoever made the list; --yes registers it all the same)';
+
+/** @param text names with commas between; one with a comma in it is in double quotes. @throws UsageError */
+function ignoredColumns(text: string | undefined): readonly string[] {
+  if (text === undefined) return [];
+  try {
+    return csvRows(Buffer.from(text))[0]?.cells ?? [''];
+  } catch {
+    throw new UsageError(
+      `--ignore ${text} names no columns (hint: put a name with a comma or double quotes in it into double quotes, and write those in it twice)`,
+    );
+  }
 }
 
 /** @throws UsageError unless the study follows a list */
@@ -201,14 +226,15 @@ function registeredList({ list, first, entries: { length } }: RegisterList): Reg
 
 function tellOfAdded(
   { study, dryRun = false, json }: AddOptions,
-  { added, known, sha256, warnings }: ListFile,
+  { added, known, sha256, findings }: ListFile,
   lists: readonly RegisteredList[],
   text: string,
 ): void {
   if (json) {
-    result(
-      JSON.stringify({ study, dryRun, file: sha256, registered: added, known, lists, warnings }, null, 2),
-    );
+    const warnings = findings.map(({ text: warning }) => warning);
+    const needsYes = findings.some((one) => one.needsYes);
+    const told = { study, dryRun, file: sha256, registered: added, known, lists, warnings, needsYes };
+    result(JSON.stringify(told, null, 2));
     return;
   }
   const rows = lists.map(({ list, first, count, revision }) => [

@@ -8,13 +8,20 @@ import type { Design } from '../core/model/design.ts';
 import { option, UsageError } from './options.ts';
 import { note } from './output.ts';
 
-/** Whether a study may be changed: for a live one the person is asked. If they do not agree, the exit code is 1. */
+/**
+ * Whether a study may be changed: for a live one the person is asked. If they do not agree, the exit code is 1.
+ * @param doubt why somebody must agree, even where nobody can be asked and in a test
+ * @throws UsageError with the doubt, where nobody can be asked
+ */
 export async function mayChange(
   { mode }: Pick<Design, 'mode'>,
   { yes }: { readonly yes?: boolean },
   question: string,
+  doubt?: string,
 ): Promise<boolean> {
-  if (mode === 'test' || yes || (await isConfirmed(question))) return true;
+  if (yes || (mode === 'test' && doubt === undefined)) return true;
+  if (doubt !== undefined && !process.stdin.isTTY) throw new UsageError(doubt);
+  if (await isConfirmed(question)) return true;
   note('nothing was recorded');
   process.exitCode = 1;
   return false;

@@ -1,6 +1,6 @@
 /**
  * Reads a file of allocations that were made elsewhere, finds every problem in it, and cuts it into lists that records hold.
- * It warns of what is possible but unwise: the order of its arms, and how many entries it has.
+ * It says what is possible but unwise: what an honest list seldom does, and how many entries it has.
  */
 import { hash } from 'node:crypto';
 import { canonicalJson } from '../../../events/record.ts';
@@ -12,8 +12,9 @@ import type { Model } from '../../core/model/model.ts';
 import { MAX_ENTRIES, MAX_ENTRY_BYTES } from '../../core/model/packs.ts';
 import type { RegisterList } from '../../core/study/commands.ts';
 import { stratumNamed } from '../../core/study/lists.ts';
+import { csvLine } from '../export/columns.ts';
 import { bytesOf, type CsvRow, csvRows, ImportError } from './csv-file.ts';
-import { alike, inBlocks, listNames } from './order-of-arms.ts';
+import { type Finding, listFindings, sameLists, sequenceProblem, someNames } from './list-checks.ts';
 
 type Entry = RegisterList['entries'][number];
 
@@ -30,7 +31,7 @@ export interface ListFile {
   /** How many rows are new, and how many the study has already. */
   readonly added: number;
   readonly known: number;
-  readonly warnings: readonly string[];
+  readonly findings: readonly Finding[];
 }
 
 const TREATMENT = 'treatment';
@@ -40,9 +41,15 @@ const USED_ANEW =
 
 /**
  * @param ignored columns that are not read
+ * @param studies all, this one, too
  * @throws ImportError listing every problem in the file
  */
-export function readListFile(path: string, ignored: readonly string[], state: Model): ListFile {
+export function readListFile(
+  path: string,
+  ignored: readonly string[],
+  state: Model,
+  studies: readonly Model[],
+): ListFile {
   const bytes = bytesOf(path);
   const sha256 = hash('sha256', bytes);
   const [header, ...rows] = csvRows(bytes);
@@ -57,20 +64,19 @@ export function readListFile(path: string, ignored: readonly string[], state: Mo
     const why = rowProblems(row, columns, read(row), factors, state);
     return why.length > 0 ? [`${path}, line ${row.line}: ${why.join('; ')}`] : [];
   });
-  const entries = rows.map(read);
   if (rows.length === 0) problems.push('the file has no entries');
-  else
-    for (const arm of openTreatments(state.design))
-      if (!entries.some(({ treatment }) => treatment === arm))
-        problems.push(`no entry is of the arm ${quote(arm)}, which is open`);
   if (problems.length > 0) throw new ImportError(problems);
-  const fresh = entries.slice(known);
+  const entries = rows.map(read);
+  const whole = { rows, columns, ignored, entries, known, factors };
+  const inMode = (one: Finding) => ({ ...one, needsYes: one.needsYes && state.design.mode === 'live' });
   const isUsedAnew = known === 0 && state.entries.knows(sha256);
   return {
-    ...{ sha256, known, added: fresh.length, parts: partsOf(fresh, known + 1) },
-    warnings: [
-      ...(isUsedAnew ? [USED_ANEW] : []),
-      ...(fresh.length > 0 ? listWarnings(fresh, factors, state) : []),
+    ...{ sha256, known, added: added.length, parts: partsOf(entries.slice(known), known + 1) },
+    findings: [
+      ...(isUsedAnew ? [named(USED_ANEW)] : []),
+      ...(added.length > 0
+        ? [...findingsIn(whole, state).map(inMode), ...registeredElsewhere(whole, state, studies)]
+        : []),
     ],
   };
 }
@@ -85,6 +91,11 @@ function columnProblems(
   ignored: readonly string[],
   factors: readonly Factor[],
 ): string[] {
+  // Semicolons or tabs; or line ends that are a carriage return alone.
+  if (columns.some((name) => name.includes('\r')) || (columns.length === 1 && /[;\t]/.test(columns[0] ?? '')))
+    return [
+      'the file has no commas between its fields, or no line ends that are known (hint: save it as CSV in UTF-8, comma delimited)',
+    ];
   const wanted = [TREATMENT, ...factors.map(({ name }) => name)];
   const others = columns.filter((name) => !wanted.includes(name));
   const unread = others.filter((name) => !ignored.includes(name));
@@ -92,7 +103,7 @@ function columnProblems(
     const found = columns.filter((column) => column === name).length;
     if (found === 1) return [];
     const near = found === 0 ? nearestTo(name, unread) : undefined;
-    const hint = near === undefined ? '' : ` (hint: the column ${quote(near)} may be meant)`;
+    const hint = near === undefined ? '' : ` (hint: the column ${quote(near)} may be meant: rename it)`;
     return [
       found === 0
         ? `there is no column ${quote(name)}${hint}`
@@ -101,7 +112,8 @@ function columnProblems(
   });
   if (unread.length > 0) {
     // While a column is missing, one of these may be meant.
-    const hint = problems.length === 0 ? ` (hint: --ignore ${quote(unread.join(','))})` : '';
+    const all = csvLine([...new Set(others)], '\n').trimEnd();
+    const hint = problems.length === 0 ? ` (hint: --ignore ${quote(all === '' ? ',' : all)})` : '';
     problems.push(
       `${unread.map(quote).join(', ')}: no ${plural(unread.length, 'column', 'columns')} of a list of this study, which has ${wanted.join(', ')}${hint}`,
     );
@@ -155,41 +167,55 @@ function partsOf(entries: readonly Entry[], first: number): ListPart[] {
   return parts.map(({ bytes: _, ...part }) => part);
 }
 
-/**
- * What is unwise about a list, though it is possible.
- * @param entries those that are new, at least one
- * @param factors whose levels make a stratum, in the order of the design
- */
-function listWarnings(entries: readonly Entry[], factors: readonly Factor[], state: Model): string[] {
-  const strata = new Map<string, Entry[]>();
-  for (const entry of entries) {
-    const name = stratumText(factors, entry.levels);
-    const rows = strata.get(name);
-    if (rows) rows.push(entry);
-    else strata.set(name, [entry]);
-  }
-  const lists = [...strata].map(([name, rows]) => ({ name, rows }));
-  const [sorted, same] = [inBlocks(lists), alike(lists)];
-  const again = lists.filter((list) => alike([list, earlierLike(list, state)]).length > 0);
-  const numbers = entryNumbers(entries, factors, state);
+/** What a file says. */
+interface Read {
+  readonly rows: readonly CsvRow[];
+  readonly columns: readonly string[];
+  /** Those of the columns that are not read. */
+  readonly ignored: readonly string[];
+  readonly entries: readonly Entry[];
+  /** How many of them the study has already. */
+  readonly known: number;
+  readonly factors: readonly Factor[];
+}
+
+/** What is unwise about a list, though it is possible. */
+function findingsIn({ rows, columns, ignored, entries, known, factors }: Read, state: Model): Finding[] {
+  const names = entries.map(({ levels }) => stratumText(factors, levels));
+  const strata = new Map<string, string>();
+  for (const [i, { treatment }] of entries.entries())
+    strata.set(names[i] ?? '', (strata.get(names[i] ?? '') ?? '') + signOf(treatment, state));
+  const missing = openTreatments(state.design).filter((arm) =>
+    entries.every(({ treatment }) => treatment !== arm),
+  );
+  const numbers = entryNumbers(entries.slice(known), factors, state);
   return [
-    ...(sorted.length > 0
-      ? [`${listNames(sorted)} sorted by arm: the order is no random one (hint: ask whoever made it)`]
-      : []),
-    ...(same.length > 0
-      ? [`${listNames(same)} in the same order: who knows one knows the others (hint: ask whoever made it)`]
-      : []),
-    ...(again.length > 0
-      ? [
-          `${listNames(again)} in the same order as the entries that are registered already: whoever saw arms knows those that come (hint: this may be the same list, saved as another file)`,
-        ]
-      : []),
-    ...tooFew(numbers, factors, state),
-    ...factors.flatMap((factor, place) => {
-      const missing = openLevels(factor).filter((level) => numbers.of(place, level) === 0);
-      return missing.map((level) => `no entry is for ${factor.name} = ${level}, which is open`);
+    ...missing.map((arm) => ({
+      text: `no entry is of the arm ${quote(arm)}, which is open`,
+      needsYes: true,
+    })),
+    ...listFindings([...strata].map(([name, arms]) => ({ name, arms }))),
+    ...columns.flatMap((column, at) => {
+      const cells = rows.map(({ cells: own }, i) => ({ stratum: names[i] ?? '', cell: own[at] ?? '' }));
+      const why = ignored.includes(column) ? sequenceProblem(column, cells) : undefined;
+      return why === undefined
+        ? []
+        : [
+            {
+              text: `the column ${quote(column)}, which is not read, ${why}: were rows sorted, or pasted twice? (hint: the order of the rows is the order of use)`,
+              needsYes: true,
+            },
+          ];
     }),
+    ...[...tooFew(numbers, factors, state), ...thinStrata(numbers, factors, state)].map(named),
   ];
+}
+
+const named = (text: string): Finding => ({ text, needsYes: false });
+
+/** One character for each arm. Names that the study does not have share one. */
+function signOf(treatment: string, { design }: Model): string {
+  return String.fromCharCode(design.treatments.indexOf(treatment) + 1);
 }
 
 /** `local_site = 11, sex = F`, in the order of the factors. */
@@ -199,33 +225,108 @@ function stratumText(factors: readonly Pick<Factor, 'name'>[], levels: readonly 
     : factors.map(({ name }, i) => `${name} = ${levels[i] ?? ''}`).join(', ');
 }
 
-/** The entries that the stratum of a list has already. */
-function earlierLike({ name, rows }: { name: string; rows: readonly Entry[] }, state: Model) {
-  const earlier = state.entries.strata.get(stratumNamed(state, rows[0]?.levels) ?? '')?.entries ?? [];
-  return { name, rows: earlier.map(({ slot }) => ({ treatment: state.design.slots[slot] ?? '' })) };
+/** The same list in two studies, or twice in one. Whoever saw its arms there knows those that come here. */
+function registeredElsewhere({ entries, known }: Read, state: Model, studies: readonly Model[]): Finding[] {
+  const rows = entries.map(({ levels, treatment }) => ({
+    stratum: commonName(stratumNamed(state, levels) ?? '', state),
+    arm: signOf(treatment, state),
+  }));
+  const { name, mode } = state.design;
+  // If rows of this file are in already, they are its own.
+  const others = studies.filter(({ design }) => known === 0 || design.name !== name);
+  const same = sameLists(
+    rows,
+    others.flatMap((one) => earlierLists(one, state)),
+  );
+  return [...new Set(same.map(({ design }) => design))].map((design) => {
+    const where = design.name === name ? 'this study' : `the ${design.mode} study ${quote(design.name)}`;
+    return {
+      text: `${where} has the same list: in each stratum the entries of one begin those of the other, so whoever saw arms there knows those that come here (hint: have another list made)`,
+      needsYes: mode === 'live' || design.mode === 'live',
+    };
+  });
+}
+
+/** The entries of a study in their order: from the first list on, from the second on, and so on. */
+function earlierLists({ design, entries, methodDesign }: Model, state: Model) {
+  const all = [...entries.strata].flatMap(([name, { entries: own }]) => {
+    const stratum = commonName(name, { design, methodDesign });
+    return own.map(({ list, entry, slot }) => {
+      return { list, entry, stratum, arm: signOf(design.slots[slot] ?? '', state) };
+    });
+  });
+  all.sort((a, b) => a.list - b.list || a.entry - b.entry);
+  const firsts = all.flatMap(({ list }, i) => (list === all[i - 1]?.list ? [] : [i]));
+  return firsts.map((first) => ({ design, rows: all.slice(first) }));
+}
+
+/** The name of a stratum that depends neither on the order of factors and levels nor on earlier names. */
+function commonName(
+  stratum: string,
+  { design, methodDesign }: Pick<Model, 'design' | 'methodDesign'>,
+): string {
+  const by = methodDesign.method === 'list' ? methodDesign.by : [];
+  const indexes = stratum.split(',').map(Number);
+  const levels = by.map((at, i) => {
+    const factor = design.factors[at];
+    return [factor?.name ?? '', factor?.levels[indexes[i] ?? -1] ?? ''];
+  });
+  return JSON.stringify(levels.sort(([a = ''], [b = '']) => (a < b ? -1 : 1)));
 }
 
 /** How many entries there are, with those that the study has already. */
 interface EntryNumbers {
   readonly all: number;
+  /** By the name of the stratum. */
+  readonly strata: ReadonlyMap<string, number>;
   /** @param place of the factor, among those that make a stratum */
   of(place: number, level: string): number;
 }
 
 function entryNumbers(entries: readonly Entry[], factors: readonly Factor[], state: Model): EntryNumbers {
+  const strata = new Map([...state.entries.strata].map(([name, { entries: own }]) => [name, own.length]));
+  for (const { levels } of entries) {
+    const name = stratumNamed(state, levels) ?? '';
+    strata.set(name, (strata.get(name) ?? 0) + 1);
+  }
   const byLevel = factors.map(() => new Map<string, number>());
   let all = 0;
-  const count = (stratum: string, number: number) => {
+  for (const [stratum, number] of strata) {
     all += number;
     for (const [place, index] of stratum.split(',').entries())
       byLevel[place]?.set(index, (byLevel[place].get(index) ?? 0) + number);
-  };
-  for (const [stratum, earlier] of state.entries.strata) count(stratum, earlier.entries.length);
-  for (const { levels } of entries) count(stratumNamed(state, levels) ?? '', 1);
-  return {
-    all,
-    of: (place, level) => byLevel[place]?.get(String(factors[place]?.levels.indexOf(level))) ?? 0,
-  };
+  }
+  const of = (place: number, level: string) =>
+    byLevel[place]?.get(String(factors[place]?.levels.indexOf(level))) ?? 0;
+  return { all, strata, of };
+}
+
+/** Of more strata, those without entries are not looked for. */
+const MAX_STRATA = 100_000;
+
+/** Strata of open levels that have no entry, or only one. */
+function thinStrata({ strata }: EntryNumbers, factors: readonly Factor[], state: Model): string[] {
+  const found: string[][] = [[], []];
+  let looked = 0;
+  for (const levels of combinations(factors.map(openLevels))) {
+    if (++looked > MAX_STRATA) break;
+    found[strata.get(stratumNamed(state, levels) ?? '') ?? 0]?.push(stratumText(factors, levels));
+  }
+  return found.flatMap((names, n) => {
+    if (names.length === 0) return [];
+    const are = plural(names.length, 'is', 'are');
+    return [
+      n === 0
+        ? `no entry is for ${someNames(names)}, which ${are} open`
+        : `only one entry is for ${someNames(names)}: it is soon used up (hint: ask whoever made the list whether rows are missing)`,
+    ];
+  });
+}
+
+function* combinations(levels: readonly (readonly string[])[]): Generator<string[]> {
+  const [first, ...others] = levels;
+  if (!first) yield [];
+  else for (const level of first) for (const rest of combinations(others)) yield [level, ...rest];
 }
 
 /** Strata fill up unevenly: a fifth more is advisable. */

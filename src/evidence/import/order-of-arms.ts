@@ -48,7 +48,7 @@ function nameOf(where: Level | undefined): string {
 
 const SHOWN = 3;
 
-export function listNames(lists: readonly List<Armed>[]): string {
+function listNames(lists: readonly List<Armed>[]): string {
   const names = lists.slice(0, SHOWN).map(({ name }) => name);
   const more = lists.length > SHOWN ? ` and ${lists.length - SHOWN} more` : '';
   return lists.length === 1 ? `the list for ${names} is` : `the lists for ${names.join(', ')}${more} are`;
@@ -58,7 +58,7 @@ export function listNames(lists: readonly List<Armed>[]): string {
 const RARE = 1 / 8;
 
 /** The lists in which each arm's packs stand together, unless chance does that to one, or to so many, of such lists. */
-export function inBlocks(lists: readonly List<Armed>[]): readonly List<Armed>[] {
+function inBlocks(lists: readonly List<Armed>[]): readonly List<Armed>[] {
   const chances = new Map(lists.map((list) => [list, chanceOfBlocks([...armsOf(list.rows).values()])]));
   const found = lists.filter(({ rows }) => {
     const arms = armsOf(rows).size;
@@ -86,20 +86,6 @@ function chanceOfBlocks(numbers: readonly number[]): number {
 function logOrders(numbers: readonly number[]): number {
   const all = numbers.reduce((sum, number) => sum + number, 0);
   return numbers.reduce((sum, number) => sum - logFactorial(number), logFactorial(all));
-}
-
-/** Lists whose arms are in the same order, unless chance easily makes two of so many alike. */
-export function alike(lists: readonly List<Armed>[]): readonly List<Armed>[] {
-  const byOrder = new Map<string, List<Armed>[]>();
-  for (const list of lists) {
-    const order = JSON.stringify(list.rows.map(({ treatment }) => treatment));
-    byOrder.set(order, [...(byOrder.get(order) ?? []), list]);
-  }
-  const pairs = (lists.length * (lists.length - 1)) / 2;
-  return [...byOrder.values()].flatMap((same) => {
-    const orders = Math.exp(logOrders([...armsOf(same[0]?.rows ?? []).values()]));
-    return same.length > 1 && pairs / orders < RARE ? same : [];
-  });
 }
 
 function logFactorial(n: number): number {

@@ -163,7 +163,10 @@ export function readHistory(
   const unknown = table.columns.filter((name) => !wanted.includes(name) && name !== 'bg_state');
   const problems = [
     ...missing.map((name) => `the file has no column ${quote(name)}`),
-    ...unknown.map((name) => `the file has a column ${quote(name)}, which the study does not know`),
+    ...unknown.map((name) => {
+      const hint = name === '' ? ' (hint: remove it; in R, write.csv with row.names = FALSE)' : '';
+      return `the file has a column ${quote(name)}, which the study does not know${hint}`;
+    }),
     ...settingsProblems(table, design, map),
     ...mapProblems(map, design),
   ];

@@ -3,6 +3,7 @@ import type { StudyConfiguration } from '../../../events/study.ts';
 import { DomainError } from '../../../src/base/errors.ts';
 import { Studies } from '../../../src/core/study/studies.ts';
 import { commandsOn, recordsOf, registered, saidIn, typed } from '../../support/cli-log.ts';
+import { command } from '../../support/command.ts';
 import { CONFIGURATION } from '../../support/facts.ts';
 import { temporaryFiles, temporaryFolders } from '../../support/temporary-folder.ts';
 
@@ -98,11 +99,16 @@ describe('urn lists add', () => {
     it.each<[text: string, args: string[], said: RegExp]>([
       ['treatment,site,block\nA,11,1\n', [], /no column "local_site".*\n.*"site", "block": no columns/],
       ['treatment,local_site,block\nA,11,1\n', [], /"block": no column .* \(hint: --ignore "block"\)/],
-      ['Treatment,local_site\nA,11\n', [], /may be meant\)\n.*, which has treatment, local_site$/],
+      ['Treatment,local_site\nA,11\n', [], /may be meant: rename it\)\n.*, which has treatment, local_site$/],
       ['treatment,local_site\nA,11\n', ['--ignore', 'block'], /--ignore block: there is no such column/],
       ['treatment,local_site\nA,11\n', ['--ignore', 'treatment'], /--ignore treatment: the list needs/],
       ['treatment,local_site,local_site\nA,11,11\n', [], /the column "local_site" is there 2 times/],
       ['treatment,local_site\n', [], /the file has no entries/],
+      ['treatment;local_site\nA;11\n', [], /no commas between its fields.*save it as CSV in UTF-8/],
+      ['treatment,local_site\rA,11\rB,11\r', [], /no line ends that are known/],
+      [',treatment,local_site,block\n1,A,11,1\n', ['--ignore', 'block'], /hint: --ignore ",block"\)/],
+      ['treatment,local_site,"a, b"\nA,11,1\n', [], /hint: --ignore "\\"a, b\\""\)/],
+      ['treatment,local_site,a\nA,11,1\n', ['--ignore', 'a"'], /--ignore a" names no columns \(hint: put/],
     ])('other columns than those of the strata: %j', async (text, args, said) => {
       expect(saidIn(await onList(data).add(text, ...args))).toMatch(new RegExp(`^2 .*${said.source}`, 's'));
     });
@@ -115,7 +121,6 @@ describe('urn lists add', () => {
         'list.csv, line 2: there is no open arm "a" (hint: A)',
         'list.csv, line 3: local_site has no level "12" (allowed: "11", "30")',
         'list.csv, line 4: 3 fields instead of 2',
-        'no entry is of the arm "B", which is open',
       ]);
       expect(recordsOf(data, 'ListRegistered')).toEqual([]);
       expect(saidIn(await onList(data, CONFIGURATION.name).add(SAMPLE))).toMatch(
@@ -124,27 +129,103 @@ describe('urn lists add', () => {
     });
   });
 
+  it('takes the columns that its hints name: of R, whose first has no name, and with a comma', async () => {
+    const { add } = onList(await begun());
+    const rows = 'treatment,local_site,"a, b"\n1,A,11,2\n2,B,11,2\n';
+    expect((await add(`"",${rows}`, '--dry-run', '--ignore', ',"a, b"')).code).toBe(0);
+    expect((await add(`"",${rows.replace('"a, b"', '')}`, '--dry-run', '--ignore', ',')).code).toBe(0);
+  });
+
+  const ALTERNATING = ['11', '30'].flatMap((site) => [...'AB'.repeat(12)].map((arm) => `${arm},${site}`));
+
   it('warns of a list that looks wrong', async () => {
     const data = await begun({
       targetEnrollment: 100,
-      limits: { levels: [{ factor: 'local_site', level: '11', max: 20 }] },
+      limits: { levels: [{ factor: 'local_site', level: '11', max: 30 }] },
       factors: [
         { name: 'sex', levels: ['F', 'M'] },
-        { name: 'local_site', levels: ['11', '30', '40', '50'] },
+        { name: 'local_site', levels: ['11', '30', '40', '50', '60'] },
       ],
+      treatments: ['A', 'B', 'C'],
     });
-    const rows = ['11', '30'].flatMap((site) => [...'ABBABAABBABA'].map((arm) => `${arm},${site}`));
-    const sorted = [...'AAAAAABBBBBB'].map((arm) => `${arm},40`);
-    const { stderr } = await onList(data).add(['treatment,local_site', ...rows, ...sorted].join('\n'));
+    const sorted = [...'AAAAAAAABBBBBBBB'].map((arm) => `${arm},40`);
+    const { add } = onList(data);
+    const { code, stderr } = await add(
+      ['treatment,local_site', ...ALTERNATING, ...sorted, 'A,60'].join('\n'),
+    );
     for (const why of [
+      'no entry is of the arm "C", which is open',
       'the list for local_site = 40 is sorted by arm',
-      'the lists for local_site = 11, local_site = 30 are in the same order',
-      '36 entries for a target of 100 participants: at least 120 are advisable',
-      '12 entries for a limit of 20 participants with local_site = 11',
+      'the lists for local_site = 11, local_site = 30 are in a pattern that repeats',
+      'the lists for local_site = 11, local_site = 30 are in the same order, in the first 24 entries',
+      '65 entries for a target of 100 participants: at least 120 are advisable',
+      '24 entries for a limit of 30 participants with local_site = 11',
       'no entry is for local_site = 50, which is open',
+      'only one entry is for local_site = 60',
     ])
       expect(stderr).toContain(`warning: ${why}`);
-    expect(stderr.match(/warning/g)).toHaveLength(5);
+    expect(stderr.match(/warning/g)).toHaveLength(8);
+    // It is a test.
+    expect([code, stderr.includes('--yes')]).toEqual([0, false]);
+  });
+
+  describe('in a live study', () => {
+    const ROWS = {
+      'repeats in both strata': ['', ...ALTERNATING],
+      'lacks an arm': ['', 'A,11', 'A,30', 'A,11', 'A,30'],
+      'has a number twice': [',seq', 'A,11,1', 'B,11,2', 'A,30,3', 'B,30,3'],
+      'was rehearsed': ['', 'A,11', 'B,11', 'B,30', 'A,30', 'B,11', 'B,30', 'A,11', 'A,30', 'A,11', 'B,30'],
+    };
+    const fileRows = ([more = '', ...rows]: readonly string[]) => [`treatment,local_site${more}`, ...rows];
+
+    it.each(Object.entries(ROWS))(
+      'a list that %s needs --yes, also where nobody can be asked',
+      async (_, rows) => {
+        const data = await begun({ mode: 'live' }, { name: 'Rehearsal' });
+        if (rows === ROWS['was rehearsed'])
+          await onList(data, 'Rehearsal').add([...fileRows(rows), 'B,11'].join('\r\n'));
+        const already = recordsOf(data, 'ListRegistered').length;
+        const { add } = onList(data);
+        const ignored = rows[0] === '' ? [] : ['--ignore', 'seq'];
+        const adds = (...args: string[]) => add(fileRows(rows).join('\n'), ...APPROVED, ...ignored, ...args);
+        const tried = await adds('--dry-run', '--json');
+        expect([tried.code, JSON.parse(tried.stdout).needsYes]).toEqual([0, true]);
+        expect(tried.stderr).toMatch(/^warning: .* \(needs --yes\)$/m);
+        expect(tried.stderr).toMatch(
+          /^without --yes it would ask "Register .* in Listed .*though an honest list almost never looks like this\?", and/m,
+        );
+        expect(saidIn(await adds())).toMatch(
+          /^2 [\s\S]*urn: nothing was recorded: an honest list almost never .*--yes registers it all the same\)$/,
+        );
+        expect(recordsOf(data, 'ListRegistered')).toHaveLength(already);
+        expect((await adds('--yes')).code).toBe(0);
+        expect(recordsOf(data, 'ListRegistered')).toHaveLength(already + 1);
+      },
+    );
+
+    it('a person at a terminal is asked, and an honest list is taken', async () => {
+      const data = await begun({ mode: 'live' }, { mode: 'live', name: 'Another' });
+      const doubted = fileOf(fileRows(ROWS['lacks an arm']).join('\n'));
+      const at = (answer: string) =>
+        command(['lists', 'add', '--study', 'Listed', '--from', doubted, '--data', data, ...APPROVED], {
+          answer,
+        });
+      const no = await at('n\n');
+      expect([no.code, no.stderr.includes('never looks like this? [y/N]')]).toEqual([1, true]);
+      expect((await at('y\n')).code).toBe(0);
+      expect((await onList(data, 'Another').add(SAMPLE, ...APPROVED)).code).toBe(0);
+    });
+
+    it('a list of another live study needs it, and so does a test that would show its arms', async () => {
+      const data = await begun({ mode: 'live' }, { name: 'Rehearsal' }, { mode: 'live', name: 'Another' });
+      const rows = fileRows(ROWS['was rehearsed']);
+      expect((await onList(data).add(rows.join('\n'), ...APPROVED)).code).toBe(0);
+      const turned = rows.map((row) => row.split(',').toReversed().join(',')).join('\n');
+      for (const study of ['Rehearsal', 'Another'])
+        expect(saidIn(await onList(data, study).add(turned, ...APPROVED))).toMatch(
+          /^2 warning: the live study "Listed" has the same list: .*\(needs --yes\)\nurn: nothing was recorded/,
+        );
+    });
   });
 
   it('warns of a list that is in already, in another file', async () => {
@@ -152,7 +233,7 @@ describe('urn lists add', () => {
     const rows = [...'ABBABAABBA'].map((arm) => `${arm},11`);
     await add(['treatment,local_site', ...rows].join('\n'));
     const said =
-      'warning: the list for local_site = 11 is in the same order as the entries that are registered already';
+      'warning: this study has the same list: in each stratum the entries of one begin those of the other';
     const again = async (...entries: string[]) =>
       (await add(['treatment,local_site', ...entries].join('\n'))).stderr;
     expect(await again(...rows, 'A,30')).toContain(said);
