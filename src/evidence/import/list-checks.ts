@@ -359,7 +359,7 @@ function findings(found: Rare | undefined, told: (lists: string) => string, hint
   ];
 }
 
-const SHOWN = 10;
+const SHOWN = 20;
 
 export function someNames(names: readonly string[], all = names.length): string {
   const between = names.some((name) => name.includes(',')) ? '; ' : ', ';
