@@ -12,7 +12,6 @@ import type { Model } from '../../core/model/model.ts';
 import { MAX_ENTRIES, MAX_ENTRY_BYTES } from '../../core/model/packs.ts';
 import type { RegisterList } from '../../core/study/commands.ts';
 import { stratumNamed } from '../../core/study/lists.ts';
-import { csvLine } from '../export/columns.ts';
 import { bytesOf, type CsvRow, csvRows, ImportError } from './csv-file.ts';
 import { type Finding, listFindings, sameLists, sequenceProblem, someNames } from './list-checks.ts';
 
@@ -112,7 +111,9 @@ function columnProblems(
   });
   if (unread.length > 0) {
     // While a column is missing, one of these may be meant.
-    const all = csvLine([...new Set(others)], '\n').trimEnd();
+    const all = [...new Set(others)]
+      .map((name) => (/[",]/.test(name) ? `"${name.replaceAll('"', '""')}"` : name))
+      .join(',');
     const hint = problems.length === 0 ? ` (hint: --ignore ${quote(all === '' ? ',' : all)})` : '';
     problems.push(
       `${unread.map(quote).join(', ')}: no ${plural(unread.length, 'column', 'columns')} of a list of this study, which has ${wanted.join(', ')}${hint}`,
