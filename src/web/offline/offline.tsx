@@ -8,7 +8,16 @@ import { useTranslation } from 'react-i18next';
 import { Chip, type Tone } from '../parts/chip.tsx';
 import { Page } from '../parts/page.tsx';
 import { parseKey, type Signature } from './check.ts';
-import { type CheckedNote, type CheckedRecord, examine, type Findings, type GivenFile } from './findings.ts';
+import {
+  type CheckedLog,
+  type CheckedNote,
+  type CheckedRecord,
+  examine,
+  type Findings,
+  type GivenFile,
+  groupedBy,
+  type Pair,
+} from './findings.ts';
 import styles from './offline.module.css';
 
 /** Files of kept checkpoints are much smaller. */
@@ -44,7 +53,8 @@ export function Offline() {
     const read = await Promise.all(
       readable.map(async (file) => ({ name: file.name, bytes: new Uint8Array(await file.arrayBuffer()) })),
     );
-    setFiles((before) => [...before.filter(({ name }) => !read.some((one) => one.name === name)), ...read]);
+    const names = new Set(read.map(({ name }) => name));
+    setFiles((before) => [...before.filter(({ name }) => !names.has(name)), ...read]);
   };
 
   if (!isSecureContext) return <Page title={t('offline.title')}>{t('offline.needsHttps')}</Page>;
@@ -108,7 +118,7 @@ async function findingsIn(files: readonly GivenFile[], keyText: string) {
   return { findings: await examine(files, key), isKeyWrong: keyText.trim() !== '' && key === undefined };
 }
 
-function CheckFindings({ notes, records, unreadable }: Findings) {
+function CheckFindings({ logs, records, unreadable }: Findings) {
   const { t } = useTranslation();
   return (
     <div className="grid">
@@ -121,8 +131,8 @@ function CheckFindings({ notes, records, unreadable }: Findings) {
           <p>{t('offline.bundleHint')}</p>
         </div>
       ))}
-      {notes.map((note) => (
-        <Note key={note.where} {...note} />
+      {logs.map((log) => (
+        <Log key={log.origin} {...log} />
       ))}
       {records.map((record) => (
         <Inclusion key={`${record.revision} ${record.size}`} {...record} />
@@ -131,24 +141,74 @@ function CheckFindings({ notes, records, unreadable }: Findings) {
   );
 }
 
-function Note({ where, origin, size, signature, relations }: CheckedNote) {
+function Log({ origin, notes, compared, unproven, contradictions }: CheckedLog) {
   const { t } = useTranslation();
+  const named = ({ where, size }: CheckedNote) => t('offline.named', { where, count: size });
+  const ofPair = ([one, other]: Pair) => ({ one: named(one), other: named(other) });
+  const signed = [...groupedBy(notes, ({ signature }) => signature)];
+  const areRight = notes.every(({ signature }) => signature === 'right');
+  const [first, ...others] = notes;
+  const says = areRight ? 'covers' : 'speaks';
+  const agreeing = compared - unproven.length;
   return (
     <article className="card">
       <div className="head">
-        <h2>{where}</h2>
-        <Chip tone={signature && SIGNATURE_TONES[signature]}>
-          {t(`offline.signature.${signature ?? 'not-checked'}`)}
-        </Chip>
+        <h2>{others.length === 0 ? first?.where : t('offline.several', { count: notes.length })}</h2>
+        {signed.map(([signature, own]) => (
+          <Chip key={signature ?? ''} tone={signature && SIGNATURE_TONES[signature]}>
+            {t(`offline.signature.${signature ?? 'not-checked'}`)}
+            {own.length < notes.length && ` (${own.length})`}
+          </Chip>
+        ))}
       </div>
-      <p>{t(signature === 'right' ? 'offline.covers' : 'offline.speaks', { count: size })}</p>
-      {relations.map((relation) => (
-        <p key={relation.with} className={relation.is === 'contradiction' ? 'notice danger' : ''}>
-          {t(`offline.relation.${relation.is}`, { with: relation.with, count: relation.size })}
-        </p>
-      ))}
+      <p>
+        {t(others.length === 0 ? `offline.${says}` : `offline.largest.${says}`, {
+          count: notes.at(-1)?.size ?? 0,
+        })}
+      </p>
+      {signed.length > 1 && (
+        <Lines
+          tone="notice warn"
+          lines={signed.flatMap(([signature, own]) =>
+            signature && signature !== 'right'
+              ? own.map((note) => `${named(note)}: ${t(`offline.signature.${signature}`)}`)
+              : [],
+          )}
+        />
+      )}
+      <Lines
+        tone="notice danger"
+        lines={contradictions.map((one) => t('offline.contradiction', ofPair(one)))}
+      />
+      {contradictions.length === 0 && unproven.length === 0 && others.length > 0 && (
+        <p>{t('offline.agree')}</p>
+      )}
+      {unproven.length > 0 && agreeing > 0 && <p>{t('offline.agreeing', { count: agreeing, compared })}</p>}
+      <Lines lines={unproven.map((one) => t('offline.unproven', ofPair(one)))} />
       <small>{origin}</small>
     </article>
+  );
+}
+
+const SHOWN = 3;
+
+/** The first of them. The others are a click away. */
+function Lines({ lines, tone }: { lines: readonly string[]; tone?: string }) {
+  const { t } = useTranslation();
+  const [shown, others] = [lines.slice(0, SHOWN), lines.slice(SHOWN)].map((some) =>
+    some.map((line) => <p key={line}>{line}</p>),
+  );
+  if (lines.length === 0) return null;
+  return (
+    <div className={tone}>
+      {shown}
+      {lines.length > SHOWN && (
+        <details>
+          <summary>{t('offline.more', { count: lines.length - SHOWN })}</summary>
+          {others}
+        </details>
+      )}
+    </div>
   );
 }
 

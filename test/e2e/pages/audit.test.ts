@@ -1,6 +1,9 @@
 /** The pages of an auditor, and of whoever checks a receipt without the service, in a real browser. */
 import { hash } from 'node:crypto';
 import { expect, it } from 'vitest';
+import { leafHash } from '../../../events/record.ts';
+import { MerkleTree } from '../../../src/core/log/merkle-tree.ts';
+import { makeSigningKey, signCheckpoint } from '../../../src/core/log/signing.ts';
 import { describeInBrowser, NARROW, openAs, type Person } from '../../support/browser.ts';
 import { served } from '../../support/served.ts';
 import { COOK, DUPAGE, TRIALS } from '../../support/trials.ts';
@@ -14,6 +17,21 @@ const GRANTS = {
 const TABS = ['Operations', 'Records', 'Checkpoint', 'Verification', 'Bundle'];
 
 const file = (name: string, text: string) => ({ name, mimeType: 'text/plain', buffer: Buffer.from(text) });
+
+/** A file with a receipt of each size, and the proofs that the first ones are the beginnings of the last one. */
+function keptLog(size: number) {
+  const tree = new MerkleTree();
+  const signer = makeSigningKey('other');
+  const notes = Array.from({ length: size }, (_, i) => {
+    tree.append(leafHash(Buffer.from(`record ${i}`)));
+    return Buffer.from(signCheckpoint('other/study-1', i + 1, tree.root(i + 1), signer)).toString('base64');
+  });
+  const proofs = notes.slice(0, -1).map((_, i) => {
+    const proof = tree.consistencyProof(i + 1, size).map((hashed) => hashed.toString('base64'));
+    return file(`${i + 1}.json`, JSON.stringify({ first: i + 1, second: size, proof }));
+  });
+  return [file('many.txt', notes.join('\n')), ...proofs] as const;
+}
 
 describeInBrowser('the audit', () => {
   const disclosures = async () =>
@@ -128,20 +146,33 @@ describeInBrowser('the audit', () => {
       await chooser.setFiles(files);
     };
 
-    await choose(file('receipt.txt', receipt), file('checkpoint.txt', checkpoint));
+    await choose(file('receipt.txt', receipt));
     await person.sees('It is about the first 2 records');
-    await person.sees('Whether it agrees with checkpoint.txt:1 (3 records) is not shown');
-    expect(await person.countOf('text', 'signature not checked')).toBe(2);
+    await choose(file('checkpoint.txt', checkpoint));
+    await person.sees('The largest is about the first 3 records');
+    const pair = 'receipt.txt:1 (2 records) agrees with checkpoint.txt:1 (3 records)';
+    await person.sees(`Whether ${pair} is not shown`);
+    await person.sees('signature not checked');
     await choose(file('proof.json', proof));
-    await person.sees('It agrees with checkpoint.txt:1 (3 records).');
+    await person.sees('They agree: what each says');
     await person.fill({ 'Verifier key': verifierKey.replace('+', '+0') });
     await person.sees('This is not a verifier key');
     await person.fill({ 'Verifier key': verifierKey });
-    await expect.poll(() => person.countOf('text', 'signed by this key')).toBe(2);
-    await person.sees('It covers the first 2 records');
+    await person.sees('signed by this key');
+    await person.sees('The largest covers the first 3 records');
     await choose(file('other.zip', 'PK'));
     await person.sees('other.zip cannot be read');
     await person.lookTwice('offline');
+    // A site keeps a receipt of each participant: of many, there is as little to read.
+    const [many, ...proofs] = keptLog(91);
+    await choose(many);
+    await person.sees('91 receipts and checkpoints');
+    await person.sees('87 more');
+    await choose(...proofs);
+    await expect.poll(() => person.countOf('text', 'They agree')).toBe(2);
+    // Each one was a card of its own, with a line for each later one.
+    expect(await page.evaluate(() => document.documentElement.scrollHeight)).toBeLessThan(2000);
+    await person.picture('offline-many');
 
     expect(asked).toEqual([]);
     expect(await person.kept()).toBe('[{},{}]');

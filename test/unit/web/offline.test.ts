@@ -4,7 +4,7 @@ import { leafHash } from '../../../events/record.ts';
 import { MerkleTree } from '../../../src/core/log/merkle-tree.ts';
 import { makeSigningKey, signCheckpoint } from '../../../src/core/log/signing.ts';
 import { isBeginning, isIncluded, parseKey, readFile, signatureOf } from '../../../src/web/offline/check.ts';
-import { examine } from '../../../src/web/offline/findings.ts';
+import { type CheckedLog, examine, type Pair } from '../../../src/web/offline/findings.ts';
 
 const ORIGIN = 'urn/study-1';
 const signer = makeSigningKey('urn');
@@ -69,25 +69,70 @@ describe('files', () => {
   const proof = fileOf('proof.json', JSON.stringify({ results: proven }));
 
   it('say together what they cover', async () => {
-    const { notes } = await examine([receipt, checkpoint, proof], await ownKey());
-    const own = { origin: ORIGIN, signature: 'right' };
-    const relations = [{ with: 'checkpoint.txt:1', size: 9, is: 'beginning' }];
-    expect(notes).toEqual([
-      { ...own, where: 'receipt.txt:1', size: 3, relations },
-      { ...own, where: 'checkpoint.txt:1', size: 9, relations: [] },
-    ]);
+    const { logs } = await examine([checkpoint, receipt, proof], await ownKey());
+    const notes = [
+      { where: 'receipt.txt:1', size: 3, signature: 'right' },
+      { where: 'checkpoint.txt:1', size: 9, signature: 'right' },
+    ];
+    expect(logs).toEqual([{ origin: ORIGIN, notes, compared: 1, unproven: [], contradictions: [] }]);
   });
 
   it('without a proof or a key leave open what they do not show', async () => {
-    const { notes } = await examine([receipt, checkpoint], undefined);
-    expect(notes[0]).toMatchObject({ signature: undefined, relations: [{ is: 'not-proven' }] });
+    const { logs } = await examine([receipt, checkpoint], undefined);
+    expect(logs[0]?.notes[0]?.signature).toBeUndefined();
+    expect(logs.map(pairsOf)).toEqual([{ unproven: ['3 9'], contradictions: [] }]);
   });
 
-  it('that say different things of the same records contradict each other', async () => {
-    const fork = fileOf('fork.txt', noteOf(3, leafHash(tree.root(3))));
-    const { notes } = await examine([receipt, fork], await ownKey());
-    const found = notes.map(({ relations }) => relations.map(({ is }) => is));
-    expect(found).toEqual([['contradiction'], ['contradiction']]);
+  const pairsOf = ({ unproven, contradictions }: CheckedLog) => {
+    const texts = (pairs: readonly Pair[]) => pairs.map((pair) => pair.map(({ size }) => size).join(' '));
+    return { unproven: texts(unproven), contradictions: texts(contradictions) };
+  };
+  const proofOf = (first: number, second: number, of = tree) => {
+    const hashes = inBase64(of.consistencyProof(first, second));
+    return fileOf(`${first}-${second}.json`, JSON.stringify({ first, second, proof: hashes }));
+  };
+
+  it('of one log are compared with the next larger one each, also by way of a larger one', async () => {
+    const sizes = [5, 2, 7, 3, 11, 3];
+    const receipts = fileOf(
+      'receipts.txt',
+      sizes.map((size) => `${Buffer.from(noteOf(size)).toString('base64')}\n`).join(''),
+    );
+    const found = async (...proofs: ReturnType<typeof proofOf>[]) => {
+      const { logs } = await examine([receipts, ...proofs], undefined);
+      expect(logs[0]?.notes.map(({ size }) => size)).toEqual([2, 3, 5, 7, 11]);
+      expect(logs[0]?.compared).toBe(4);
+      return logs.map(pairsOf)[0]?.unproven;
+    };
+    expect(await found()).toEqual(['2 3', '3 5', '5 7', '7 11']);
+    expect(await found(proofOf(3, 5), proofOf(7, 11))).toEqual(['2 3', '5 7']);
+    // Two beginnings of the same tree, by one proof or by several.
+    expect(await found(proofOf(2, 11), proofOf(3, 5), proofOf(5, 7), proofOf(7, 11))).toEqual([]);
+    expect(await found(proofOf(3, 11), proofOf(5, 11))).toEqual(['2 3', '5 7', '7 11']);
+  });
+
+  it('of several logs, or of a log that has forked, are kept apart', async () => {
+    const forked = new MerkleTree();
+    for (const leaf of leaves.toSpliced(4, 1, leafHash(Buffer.from('another')))) forked.append(leaf);
+    const files = [
+      receipt,
+      checkpoint,
+      fileOf('fork.txt', noteOf(9, forked.root(9))),
+      fileOf('later.txt', noteOf(12)),
+    ];
+    const other = fileOf('other.txt', signCheckpoint('urn/study-2', 9, forked.root(9), signer));
+    const found = async (...more: typeof files) =>
+      (await examine([...files, other, ...more], undefined)).logs.map(pairsOf);
+    const alone = { unproven: [], contradictions: [] };
+    expect(await found(proofOf(3, 9), proofOf(9, 12))).toEqual([
+      { unproven: [], contradictions: ['9 9'] },
+      alone,
+    ]);
+    // Of the other history.
+    expect(await found(proofOf(9, 12, forked))).toEqual([
+      { unproven: ['3 9', '9 12'], contradictions: ['9 9'] },
+      alone,
+    ]);
   });
 
   it('can prove a single record', async () => {

@@ -20,23 +20,28 @@ export const offline = {
     'of-another-key': 'von einem anderen Schlüssel signiert',
     'not-checked': 'Signatur nicht geprüft: Prüfschlüssel einfügen',
   },
+  several: '{{count}} Belege und Kontrollpunkte',
+  named_one: '{{where}} ({{count}} Aufzeichnung)',
+  named_other: '{{where}} ({{count}} Aufzeichnungen)',
+  more: '{{count}} weitere',
   speaks_one: 'Er spricht von der ersten Aufzeichnung einer Studie.',
   speaks_other: 'Er spricht von den ersten {{count}} Aufzeichnungen einer Studie.',
   covers_one: 'Er deckt die erste Aufzeichnung der Studie ab. Niemand kann sie unbemerkt ändern.',
   covers_other:
     'Er deckt die ersten {{count}} Aufzeichnungen der Studie ab. Niemand kann eine davon unbemerkt ändern.',
-  relation: {
-    beginning_one: 'Er stimmt mit {{with}} überein ({{count}} Aufzeichnung).',
-    beginning_other: 'Er stimmt mit {{with}} überein ({{count}} Aufzeichnungen).',
-    contradiction_one:
-      'Er widerspricht {{with}}, das über dieselbe Aufzeichnung etwas anderes sagt. Bewahren Sie beide Dateien auf und benachrichtigen Sie die Person, die die Studie überwacht.',
-    contradiction_other:
-      'Er widerspricht {{with}}, das über dieselben {{count}} Aufzeichnungen etwas anderes sagt. Bewahren Sie beide Dateien auf und benachrichtigen Sie die Person, die die Studie überwacht.',
-    'not-proven_one':
-      'Ob er mit {{with}} ({{count}} Aufzeichnung) übereinstimmt, ist nicht gezeigt: Fügen Sie den Beweis hinzu, den ein Prüfer auf der Seite Prüfen speichern kann.',
-    'not-proven_other':
-      'Ob er mit {{with}} ({{count}} Aufzeichnungen) übereinstimmt, ist nicht gezeigt: Fügen Sie den Beweis hinzu, den ein Prüfer auf der Seite Prüfen speichern kann.',
+  largest: {
+    speaks_one: 'Sie sprechen von der ersten Aufzeichnung einer Studie.',
+    speaks_other: 'Der größte spricht von den ersten {{count}} Aufzeichnungen einer Studie.',
+    covers_one: 'Sie decken die erste Aufzeichnung der Studie ab. Niemand kann sie unbemerkt ändern.',
+    covers_other:
+      'Der größte deckt die ersten {{count}} Aufzeichnungen der Studie ab. Niemand kann eine davon unbemerkt ändern.',
   },
+  agree: 'Sie stimmen überein: Was jeder von seinen Aufzeichnungen sagt, sagt auch der nächstgrößere.',
+  agreeing: '{{count}} von {{compared}} stimmen mit dem nächstgrößeren überein.',
+  unproven:
+    'Ob {{one}} mit {{other}} übereinstimmt, ist nicht gezeigt: Fügen Sie den Beweis hinzu, den ein Prüfer auf der Seite Prüfen speichern kann.',
+  contradiction:
+    '{{one}} widerspricht {{other}}, das über dieselben Aufzeichnungen etwas anderes sagt. Bewahren Sie beide Dateien auf und benachrichtigen Sie die Person, die die Studie überwacht.',
   record: {
     included_one: 'Die Aufzeichnung der Revision {{revision}} ist die einzige des Kontrollpunkts.',
     included_other:

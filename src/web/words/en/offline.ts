@@ -20,23 +20,28 @@ export const offline = {
     'of-another-key': 'signed by another key',
     'not-checked': 'signature not checked: paste the verifier key',
   },
+  several: '{{count}} receipts and checkpoints',
+  named_one: '{{where}} ({{count}} record)',
+  named_other: '{{where}} ({{count}} records)',
+  more: '{{count}} more',
   speaks_one: 'It is about the first record of a study.',
   speaks_other: 'It is about the first {{count}} records of a study.',
   covers_one: 'It covers the first record of the study. Nobody can change it unnoticed.',
   covers_other:
     'It covers the first {{count}} records of the study. Nobody can change one of them unnoticed.',
-  relation: {
-    beginning_one: 'It agrees with {{with}} ({{count}} record).',
-    beginning_other: 'It agrees with {{with}} ({{count}} records).',
-    contradiction_one:
-      'It contradicts {{with}}, which says something else about the same record. Keep both files and tell the people who oversee the trial.',
-    contradiction_other:
-      'It contradicts {{with}}, which says something else about the same {{count}} records. Keep both files and tell the people who oversee the trial.',
-    'not-proven_one':
-      'Whether it agrees with {{with}} ({{count}} record) is not shown: add the proof, which an auditor can save on the page Audit.',
-    'not-proven_other':
-      'Whether it agrees with {{with}} ({{count}} records) is not shown: add the proof, which an auditor can save on the page Audit.',
+  largest: {
+    speaks_one: 'They are about the first record of a study.',
+    speaks_other: 'The largest is about the first {{count}} records of a study.',
+    covers_one: 'They cover the first record of the study. Nobody can change it unnoticed.',
+    covers_other:
+      'The largest covers the first {{count}} records of the study. Nobody can change one of them unnoticed.',
   },
+  agree: 'They agree: what each says of its records, the next larger one says, too.',
+  agreeing: '{{count}} of {{compared}} agree with the next larger one.',
+  unproven:
+    'Whether {{one}} agrees with {{other}} is not shown: add the proof, which an auditor can save on the page Audit.',
+  contradiction:
+    '{{one}} contradicts {{other}}, which says something else about the same records. Keep both files and tell the people who oversee the trial.',
   record: {
     included_one: 'The record of revision {{revision}} is the only one of the checkpoint.',
     included_other: 'The record of revision {{revision}} is among the {{count}} records of the checkpoint.',
