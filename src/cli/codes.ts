@@ -19,12 +19,11 @@ import { type CodeFile, type CodeList, readCodeFile } from '../evidence/import/p
 import { actCommands } from './act-commands.ts';
 import { caseOption, refusalOf } from './act-options.ts';
 import { refuseUnfit, STDOUT, writeNew } from './files.ts';
-import { withFileProblems, writeLists } from './lists-from-file.ts';
+import { mayRegister, tellFindings, withFileProblems, writeLists } from './lists-from-file.ts';
 import { namedStudy, registeredState, studyText, withStudies } from './named-studies.ts';
 import { recordDisclosure } from './open-log.ts';
 import { jsonOption, type LogOptions, logCommand, option, UsageError } from './options.ts';
 import { note, result, table } from './output.ts';
-import { mayChange } from './precautions.ts';
 
 const ADD_HELP = `
 The file is CSV in UTF-8 with the header code,treatment or code,treatment,<factor>. With a factor, only participants with
@@ -36,6 +35,10 @@ any open arm has no pack left for them. Which treatment a pack holds is sealed.
 
 All problems in the file are listed together, by line. If the command is interrupted, run it again with the same file: it
 continues with the codes that are missing.
+
+A code that can be taken for one of another arm is refused: k12 beside K12, K012 beside K12, O7 beside 07. Codes from which the
+arm can be told are named, with the rule: odd numbers, say. In a live study, what chance does to less than one file in 10,000
+needs --yes, without a terminal, too.
 
 For a live study, the command asks for confirmation if it runs on a terminal; --yes answers for you. Without a terminal it
 does not ask, so scripts are not blocked. Exit code 2: not possible, so nothing was recorded. A running service picks up the
@@ -104,23 +107,21 @@ async function registerFile(options: AddOptions): Promise<void> {
     const study = namedStudy(log.studies, name);
     const state = registeredState(log, study);
     const file = readCodeFile(from, state);
-    for (const warning of file.warnings) note(`warning: ${warning}`);
+    const isDoubted = tellFindings(file.findings);
     if (file.skipped > 0)
       note(`${countedPacks(file.skipped)} of the file: registered already, and left as they are`);
     const commands = file.lists.map((one, i) => registration(one, state.lists + 1 + i));
     // If one list is possible, all are.
     if (commands[0]) refuseUnregistered(name, (await log.studies.tryOut(study.stream, commands[0])).outcome);
-    if (dryRun)
-      return tellRegistered(
-        options,
-        file,
-        commands.map(registeredList),
-        `would register ${countedPacks(file.added)} of ${name}; nothing was recorded`,
-      );
+    const asked = `Register ${countedPacks(file.added)} in ${studyText(log, study)}`;
+    if (dryRun) {
+      await mayRegister(study.design, options, asked, isDoubted);
+      const text = `would register ${countedPacks(file.added)} of ${name}; nothing was recorded`;
+      return tellRegistered(options, file, commands.map(registeredList), text);
+    }
     if (commands.length === 0)
       return tellRegistered(options, file, [], `nothing new for ${name}: nothing was recorded`);
-    const question = `Register ${countedPacks(file.added)} in ${studyText(log, study)}?`;
-    if (!(await mayChange(study.design, options, question))) return;
+    if (!(await mayRegister(study.design, options, asked, isDoubted))) return;
     const all = countedPacks(file.added);
     const revisions = await writeLists(log, study, commands, {
       all,
@@ -160,12 +161,15 @@ function registeredList({ list: number, where, entries }: RegisterPacks): Regist
 
 function tellRegistered(
   { study, dryRun = false, json }: AddOptions,
-  { added, skipped, warnings }: CodeFile,
+  { added, skipped, findings }: CodeFile,
   lists: readonly RegisteredList[],
   text: string,
 ): void {
   if (json) {
-    result(JSON.stringify({ study, dryRun, registered: added, skipped, lists, warnings }, null, 2));
+    const warnings = findings.map((one) => one.text);
+    const needsYes = findings.some((one) => one.needsYes);
+    const told = { study, dryRun, registered: added, skipped, lists, warnings, needsYes };
+    result(JSON.stringify(told, null, 2));
     return;
   }
   const rows = lists.map(({ list: number, where, count, revision }) => [

@@ -23,7 +23,7 @@ import {
   IN_THE_CLEAR,
   PLACEHOLDER_APPROVAL,
 } from './approvals.ts';
-import { withFileProblems, writeLists } from './lists-from-file.ts';
+import { mayRegister, tellFindings, withFileProblems, writeLists } from './lists-from-file.ts';
 import { namedStudy, registeredState, studyText, withStudies } from './named-studies.ts';
 import { cliActor, jsonOption, type LogOptions, logCommand, UsageError } from './options.ts';
 import { note, result, table } from './output.ts';
@@ -120,7 +120,7 @@ async function addEntries(options: AddOptions): Promise<void> {
     const studies = log.studies.list().map((one) => registeredState(log, one));
     const file = readListFile(from, ignoredColumns(ignore), state, studies);
     refuseOfOtherMode(log, study, file.sha256);
-    for (const { text, needsYes } of file.findings) note(`warning: ${text}${needsYes ? NEEDS_YES : ''}`);
+    const isDoubted = tellFindings(file.findings);
     if (file.known > 0)
       note(`${entriesText(file.known)} of the file: registered already, and left as they are`);
     const isUnapproved = study.design.mode === 'live' && approvals.length === 0;
@@ -132,22 +132,15 @@ async function addEntries(options: AddOptions): Promise<void> {
     // If one list is possible, all are.
     if (commands[0]) refuseUnlessTaken(name, (await log.studies.tryOut(study.stream, commands[0])).outcome);
     const asked = `Register ${entriesText(file.added)} in ${studyText(log, study)}`;
-    const isDoubted = file.findings.some(({ needsYes }) => needsYes);
-    const question = isDoubted
-      ? `${asked}, though an honest list almost never looks like this?`
-      : `${asked}?`;
     if (dryRun) {
-      if (isDoubted && !options.yes)
-        note(
-          `without --yes it would ask ${quote(question)}, and record nothing where nobody can be asked (exit code 2)`,
-        );
+      await mayRegister(study.design, options, asked, isDoubted);
       if (isUnapproved) note(`the study is live: the list needs --approved-by '${APPROVAL_FORM}'`);
       const text = `would register ${entriesText(file.added)} of ${name}; nothing was recorded`;
       return tellOfAdded(options, file, commands.map(registeredList), text);
     }
     if (commands.length === 0)
       return tellOfAdded(options, file, [], `nothing new for ${name}: nothing was recorded`);
-    if (!(await mayChange(study.design, options, question, isDoubted ? DOUBT : undefined))) return;
+    if (!(await mayRegister(study.design, options, asked, isDoubted))) return;
     const all = entriesText(file.added);
     const revisions = await writeLists(log, study, commands, {
       ...{ all, shownAs: 'entries registered', refuse: refuseUnlessTaken },
@@ -156,11 +149,6 @@ async function addEntries(options: AddOptions): Promise<void> {
     tellOfAdded(options, file, lists, `registered ${all} of ${name}`);
   });
 }
-
-const NEEDS_YES = ' (needs --yes)';
-
-const DOUBT =
-  'nothing was recorded: an honest list almost never looks like this, as the warnings say (hint: ask whoever made the list; --yes registers it all the same)';
 
 /** @param text names with commas between; one with a comma in it is in double quotes. @throws UsageError */
 function ignoredColumns(text: string | undefined): readonly string[] {

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import type { UrnConfiguration } from '../../events/study.ts';
 import type { ImportError } from '../../src/evidence/import/csv-file.ts';
-import { readCodeFile } from '../../src/evidence/import/pack-file.ts';
+import { readCodeFile, readCodes } from '../../src/evidence/import/pack-file.ts';
 import { KEYS } from '../support/life.ts';
 import { temporaryFiles } from '../support/temporary-folder.ts';
 import { thrownBy } from '../support/thrown.ts';
@@ -30,20 +30,20 @@ const read = ({ registered }: Trial, rows: readonly string[], header = OF_ALL) =
 
 /** Registers the packs of a file. @returns what is warned of */
 function add(trial: Trial, rows: readonly string[], header?: string): readonly string[] {
-  const { lists, warnings } = read(trial, rows, header);
+  const { lists, findings } = read(trial, rows, header);
   for (const one of lists) {
     const list = trial.registered.lists + 1;
     const asked = { type: 'register-packs', list, key: KEYS[0], ...one } as const;
     expect(trial.ask(asked)).toEqual({ type: 'codes-registered' });
   }
-  return warnings;
+  return findings.map(({ text }) => text);
 }
 const problems = (...of: Parameters<typeof read>): readonly string[] =>
   (thrownBy(() => read(...of)) as ImportError | undefined)?.problems ?? [];
 
-/** So many packs, of the arms in pairs, each pair the other way round: a text without a pattern in it. */
+/** So many packs, of the arms in turn as in an honest file. */
 const shuffled = (count: number, name = 'P') =>
-  Array.from({ length: count }, (_, i) => `${name}${i},${[0, 3].includes(i % 4) ? ACTIVE : CONTROL}`);
+  Array.from({ length: count }, (_, i) => `${name}${i},${'ABBABBAAABAB'[i % 12] === 'A' ? ACTIVE : CONTROL}`);
 
 it('packs may be more than a record holds, in number or in bytes', () => {
   const lengths = (rows: readonly string[]) => {
@@ -92,6 +92,14 @@ it.each([
   expect(problems(trialWith(), [], header)).toEqual([expect.stringContaining(why)]);
 });
 
+it('a recall list that names a code twice is refused with both lines', () => {
+  const found = thrownBy(() => readCodes(codesFile('lot,code\n7,K1\n7,K2\n8,K1\n8,K 3\n'))) as ImportError;
+  expect(found.problems).toEqual([
+    'line 4: the code K1 is also in line 2',
+    'line 5: "K 3" is not a code: 1 to 64 of A–Z a–z 0–9 - _ . /',
+  ]);
+});
+
 it('packs of a closed arm are registered, which is said under seal; those of a stopped arm are not', () => {
   const trial = trialWith({ treatments: [ACTIVE, CONTROL, 'Placebo'] });
   trial.amend({ kind: 'arm-closed', treatment: 'Placebo' });
@@ -117,12 +125,59 @@ it('packs of a closed arm are registered, which is said under seal; those of a s
 });
 
 describe('a warning', () => {
-  // Which orders: test/unit/import/files.test.ts.
-  it('is given of packs that are sorted by arm', () => {
-    const sorted = shuffled(12).toSorted((a, b) => Number(a.endsWith(CONTROL)) - Number(b.endsWith(CONTROL)));
-    const warned = (rows: readonly string[]) => read(trialWith(), rows).warnings;
-    expect(warned(sorted)).toEqual([expect.stringMatching(/^the list for all levels is sorted by arm:/)]);
-    expect(warned(shuffled(12))).toEqual([]);
+  it('is given of codes that tell the arm, with the rule, and a live study then needs --yes', () => {
+    // By which rules: test/unit/import/telling-codes.test.ts.
+    const odd = Array.from({ length: 60 }, (_, i) => `K${1000 + i},${i % 2 ? ACTIVE : CONTROL}`);
+    const text =
+      'the arm of a pack can be told by whether the number is odd or even: that is right for 60 of 60 packs (100 %), and always guessing the commonest arm for 30 (50 %) (hint: have the codes assigned to the packs at random)';
+    for (const mode of ['live', 'test'] as const)
+      expect(read(trialWith({ mode }), odd).findings).toEqual([{ text, needsYes: mode === 'live' }]);
+    // The same for a file that was interrupted.
+    const trial = trialWith();
+    add(trial, odd.slice(0, 56));
+    expect(read(trial, odd).findings.map((one) => one.text)).toEqual([text]);
+    expect(read(trial, odd.slice(0, 56)).findings).toEqual([]);
+  });
+
+  it('is given of codes of an arm that can be taken for each other; those of different arms are refused', () => {
+    const trial = trialWith();
+    add(trial, [`K012,${ACTIVE}`, `O7,${CONTROL}`, `L-1,${ACTIVE}`]);
+    const taken = (row: string) => problems(trial, [`Q,${ACTIVE}`, row]);
+    for (const [code, other] of [
+      ...[
+        ['k012', 'K012'],
+        ['K12', 'K012'],
+        ['K0012', 'K012'],
+        ['KO12', 'K012'],
+        ['Kl2', 'K012'],
+        ['KOI2', 'K012'],
+      ],
+      ...[
+        ['K01Z', 'K012'],
+        ['l-1', 'L-1'],
+        ['L-I', 'L-1'],
+        ['L-01', 'L-1'],
+        ['L-l', 'L-1'],
+      ],
+    ] as const)
+      expect(taken(`${code},${CONTROL}`)).toEqual([
+        `line 3: the code ${code} can be taken for ${other} (registered already), which holds another arm`,
+      ]);
+    for (const [code, arm] of [
+      ['007', ACTIVE],
+      ['o7', ACTIVE],
+    ] as const)
+      expect(taken(`${code},${arm}`)).toEqual([expect.stringContaining('can be taken for O7')]);
+    // A lot with another letter, another number, another sign.
+    const others = ['I-1', 'K0120', 'K102', 'K-012'].map((code) => `${code},${CONTROL}`);
+    expect(add(trial, [...others, `R,${ACTIVE}`])).toEqual([]);
+    const pairs = ['S5', '55', 'B8', '88', 'A1', 'a1', 'Z2', '22'].map((code) => `${code},${ACTIVE}`);
+    expect(problems(trialWith(), [...pairs, `SS,${CONTROL}`])).toEqual([
+      'line 10: the code SS can be taken for S5 (line 2), which holds another arm',
+    ]);
+    expect(add(trialWith(), [...pairs, `R,${CONTROL}`])).toEqual([
+      'codes that can be taken for each other: S5 (line 2) and 55 (line 3), B8 (line 4) and 88 (line 5), A1 (line 6) and a1 (line 7) and 1 more',
+    ]);
   });
 
   it('is given of fewer packs of an arm than 1.2 times its share of a limit', () => {

@@ -300,10 +300,9 @@ export const withdrawPacks = studyAct({
   asks: WITHDRAW_PACKS_MEMBERS,
   chooses: {
     members: ['count'],
-    lacks: (context) => codesNotFree(context).length > 0,
+    lacks: (context) => withdrawalProblem(context) !== undefined,
     choose: ({ asked: { codes } }) => ({ count: codes.length }),
-    // A code that is unknown, not free, or outside the limits of the key: one text for all.
-    none: (context) => impossible('codes', `no free pack has the code ${codesNotFree(context).join(', ')}`),
+    none: (context) => impossible('codes', withdrawalProblem(context) ?? ''),
     // Which packs may be withheld.
     problem: ({ asked: { codes } }: { asked: Partial<WithdrawPacksValues> }, { count }) =>
       codes && codes.length !== count ? impossible('count', 'not the number of the packs') : undefined,
@@ -318,10 +317,18 @@ export const withdrawPacks = studyAct({
   },
 });
 
-function codesNotFree({ asked: { codes }, by, model }: StudyContext<WithdrawPacksValues>): string[] {
-  const isKnown = (code: string) => {
+function withdrawalProblem({
+  asked: { codes },
+  by,
+  model,
+}: StudyContext<WithdrawPacksValues>): string | undefined {
+  const seen = new Set<string>();
+  const again = codes.filter((code) => seen.size === seen.add(code).size);
+  if (again.length > 0) return `the list names a code more than once: ${[...new Set(again)].join(', ')}`;
+  const notFree = codes.filter((code) => {
     const pack = model.packs.get(code);
-    return pack !== undefined && isFree(model, code) && isPackWithin(by.where, pack, model.design);
-  };
-  return codes.filter((code, i) => !isKnown(code) || codes.indexOf(code) !== i);
+    return !pack || !isFree(model, code) || !isPackWithin(by.where, pack, model.design);
+  });
+  // A code that is unknown, not free, or outside the limits of the key: one text for all.
+  return notFree.length > 0 ? `no free pack has the code ${notFree.join(', ')}` : undefined;
 }

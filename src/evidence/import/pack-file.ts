@@ -1,4 +1,5 @@
 /** Reads files of pack codes, finds every problem in them, and makes lists of the new packs. */
+import { hash } from 'node:crypto';
 import { type Level, PackCode } from '../../../events/study.ts';
 import { quote } from '../../base/text.ts';
 import { counted, plural } from '../../base/wording.ts';
@@ -9,7 +10,8 @@ import { MAX_ENTRIES, MAX_ENTRY_BYTES, type Pack } from '../../core/model/packs.
 import type { RegisterPacks } from '../../core/study/commands.ts';
 import { whereNow } from '../../core/study/pack-map.ts';
 import { bytesOf, type CsvRow, csvRows, ImportError } from './csv-file.ts';
-import { orderWarnings } from './order-of-arms.ts';
+import type { Finding } from './list-checks.ts';
+import { tellingRule } from './telling-codes.ts';
 
 type Entry = RegisterPacks['entries'][number];
 type Design = Model['design'];
@@ -27,7 +29,8 @@ export interface CodeFile {
   readonly added: number;
   /** How many are already registered with the same treatment and level. */
   readonly skipped: number;
-  readonly warnings: readonly string[];
+  /** What is named: a live study may need --yes for it. */
+  readonly findings: readonly Finding[];
 }
 
 export const CODE_FORM = '1 to 64 of A–Z a–z 0–9 - _ . /';
@@ -39,27 +42,28 @@ interface Row extends Entry {
 
 /** @throws ImportError listing every problem in the file */
 export function readCodeFile(path: string, state: Model): CodeFile {
-  const [header, ...rows] = csvRows(bytesOf(path));
+  const bytes = bytesOf(path);
+  const [header, ...rows] = csvRows(bytes);
   const { design } = state;
   const factor = factorOf(header?.cells ?? [], design);
   const problems: string[] = [];
   const lines = new Map<string, number>();
+  const similar = new SimilarCodes(state);
+  const all: Row[] = [];
   const added: Row[] = [];
-  let skipped = 0;
   for (const row of rows) {
     const read = readRow(row, factor, problems);
     if (!read) continue;
     const earlier = lines.get(read.code);
     lines.set(read.code, earlier ?? row.line);
+    all.push(read);
     const registered = state.packs.get(read.code);
     const isThere = registered !== undefined && isSame(registered, read, state);
-    if (isThere && earlier === undefined) {
-      skipped++;
-      continue;
-    }
+    if (isThere && earlier === undefined) continue;
     const why = [
       ...(earlier === undefined ? [] : [`the code ${read.code} is also in line ${earlier}`]),
       ...(registered && !isThere ? [registeredDifferently(read)] : []),
+      ...(registered || earlier !== undefined ? [] : similar.problems(read, row.line)),
       ...entryProblems(read, factor, design),
     ];
     if (why.length === 0) added.push(read);
@@ -70,8 +74,84 @@ export function readCodeFile(path: string, state: Model): CodeFile {
   const warnings =
     added.length === 0
       ? []
-      : [...orderWarnings(added), ...missingArms(added, design), ...stockWarnings(added, state)];
-  return { lists: listsOf(added), added: added.length, skipped, warnings };
+      : [...similar.warnings(), ...missingArms(added, design), ...stockWarnings(added, state)];
+  const findings = [
+    ...(added.length === 0 ? [] : tellingFindings(all, hash('sha256', bytes), design)),
+    ...warnings.map((text) => ({ text, needsYes: false })),
+  ];
+  return { lists: listsOf(added), added: added.length, skipped: all.length - added.length, findings };
+}
+
+/** @param rows all of the file, so that one which was interrupted is judged as before */
+function tellingFindings(rows: readonly Row[], sha256: string, { mode }: Design): Finding[] {
+  const found = tellingRule(rows, sha256);
+  if (!found) return [];
+  const { by, right, guessed, of, isOfFile, isCertain } = found;
+  const share = (packs: number) => `${Math.round((100 * packs) / of)} %`;
+  const hint = isOfFile ? 'shuffle the rows' : 'have the codes assigned to the packs at random';
+  return [
+    {
+      text: `the arm of a pack can be told by ${by}: that is right for ${right} of ${of} packs (${share(right)}), and always guessing the commonest arm for ${guessed} (${share(guessed)}) (hint: ${hint})`,
+      needsYes: isCertain && mode === 'live',
+    },
+  ];
+}
+
+/** Somebody who reads or types a code takes it for a similar one: of another case, without its zeros, with O for 0. */
+class SimilarCodes {
+  /** By the forms in which similar codes are the same. */
+  readonly #packs = new Map<string, Known>();
+  readonly #sameArm: string[] = [];
+
+  constructor({ packs }: Model) {
+    for (const [code, { treatment }] of packs.entries()) this.#add({ code, treatment, place: REGISTERED });
+  }
+
+  /** What is wrong with a code that is not known yet. */
+  problems({ code, treatment }: Row, line: number): string[] {
+    const known = similarForms(code).flatMap((form) => this.#packs.get(form) ?? []);
+    const other = known.find((one) => one.treatment !== treatment);
+    this.#add({ code, treatment, place: `line ${line}` });
+    if (other)
+      return [`the code ${code} can be taken for ${other.code} (${other.place}), which holds another arm`];
+    const [same] = known;
+    if (same) this.#sameArm.push(`${same.code} (${same.place}) and ${code} (line ${line})`);
+    return [];
+  }
+
+  /** Of codes of the same arm. */
+  warnings(): string[] {
+    const count = this.#sameArm.length;
+    if (count === 0) return [];
+    const more = count > SHOWN ? ` and ${count - SHOWN} more` : '';
+    return [`codes that can be taken for each other: ${this.#sameArm.slice(0, SHOWN).join(', ')}${more}`];
+  }
+
+  #add(known: Known): void {
+    for (const form of similarForms(known.code)) if (!this.#packs.has(form)) this.#packs.set(form, known);
+  }
+}
+
+interface Known {
+  readonly code: string;
+  readonly treatment: string;
+  readonly place: string;
+}
+
+const REGISTERED = 'registered already';
+const SHOWN = 3;
+/** Those that people mix up most, by the list of the Institute for Safe Medication Practices. */
+const LOOK_ALIKES: Readonly<Record<string, string>> = { o: '0', z: '2', s: '5', b: '8' };
+
+/**
+ * Codes are similar if they share a form. The first is for other cases, the second for l, I and 1, as they are printed: with
+ * both in one, the lots L and I would be the same.
+ */
+function similarForms(code: string): string[] {
+  return [code, code.replaceAll(/[lIi]/g, '1')].map((text, i) => {
+    const folded = text.toLowerCase().replaceAll(/[ozsb]/g, (letter) => LOOK_ALIKES[letter] ?? letter);
+    return `${i} ${folded.replaceAll(/(?<!\d)0+(?=\d)/g, '')}`;
+  });
 }
 
 const HEADER = 'code,treatment or code,treatment,<factor>';
@@ -213,11 +293,17 @@ export function readCodes(path: string): string[] {
   const [header, ...rows] = csvRows(bytesOf(path));
   const column = header?.cells.indexOf('code') ?? -1;
   if (column < 0) throw new ImportError(['the first line has no column "code"']);
+  const lines = new Map<string, number>();
   const problems = rows.flatMap(({ line, cells }) => {
-    const problem = codeProblem(cells[column] ?? '');
+    const code = cells[column] ?? '';
+    const earlier = lines.get(code);
+    lines.set(code, earlier ?? line);
+    const problem =
+      codeProblem(code) ??
+      (earlier === undefined ? undefined : `the code ${code} is also in line ${earlier}`);
     return problem === undefined ? [] : [`line ${line}: ${problem}`];
   });
   if (rows.length === 0) problems.push('the file has no codes');
   if (problems.length > 0) throw new ImportError(problems);
-  return rows.map(({ cells }) => cells[column] ?? '');
+  return [...lines.keys()];
 }

@@ -108,6 +108,26 @@ describe('packs that are registered', () => {
     expect(stderr).toMatch(/^warning: the packs for all levels include none of Control:/);
   });
 
+  it('whose numbers tell the arm need --yes in a live study, and every run says so', async () => {
+    const data = await begun({ mode: 'live' });
+    const { add } = onSleep(data);
+    const odd = Array.from({ length: 60 }, (_, i) => `K${1000 + i},${i % 2 ? ACTIVE : CONTROL}`);
+    const dry = await add(withRows(odd), '--dry-run', '--json');
+    const { warnings, needsYes } = JSON.parse(dry.stdout);
+    expect([dry.code, warnings, needsYes]).toEqual([0, [expect.stringContaining('is odd or even')], true]);
+    const warned = `warning: ${warnings[0]} (needs --yes)\n`;
+    expect(dry.stderr).toContain(warned);
+    expect(dry.stderr).toContain('record nothing where nobody can be asked (exit code 2)');
+    const refused = await add(withRows(odd));
+    expect(refused.code).toBe(2);
+    expect(refused.stderr).toContain(`${warned}urn: nothing was recorded: `);
+    expect(recordsOf(data, 'CodesRegistered')).toEqual([]);
+    expect(await add(withRows(odd), '--yes')).toMatchObject({
+      code: 0,
+      stderr: expect.stringContaining(warned),
+    });
+  });
+
   it('of levels are in one list each; the same file completes what was interrupted, and registers nothing twice', async () => {
     const data = newFolder(bare);
     const { add } = onSleep(data);
@@ -124,7 +144,7 @@ describe('packs that are registered', () => {
     const { stdout, stderr } = await add(all, '--json');
     expect(stderr).toBe('4 packs of the file: registered already, and left as they are\n');
     expect(JSON.parse(stdout)).toEqual({
-      ...{ study: 'Sleep', dryRun: false, registered: 8, skipped: 4, warnings: [] },
+      ...{ study: 'Sleep', dryRun: false, registered: 8, skipped: 4, warnings: [], needsYes: false },
       lists: [{ list: 2, where: { factor: 'site', level: 'North' }, count: 8, revision: 2 }],
     });
     expect((await add(all)).stderr).toContain('nothing new for Sleep: nothing was recorded');
@@ -156,8 +176,15 @@ it('the list names arms, holders and the stock, and reading it is recorded; ther
   const reading = { what: 'codes', study: 'Sleep', toRevision: 3 };
   expect(disclosed.map(({ record }) => record.data)).toMatchObject([reading, reading, reading]);
   expect(await ok`participants list`).not.toMatch(/ packs/);
-  // Packs of a file are withdrawn.
-  const [one, other] = rows.flatMap(([code, , , , state]) => (state === 'free' ? [code] : []));
+  // Packs of a file are withdrawn, and none if it names one twice.
+  const [one = '', other] = rows.flatMap(([code, , , , state]) => (state === 'free' ? [code] : []));
+  const { said } = onSleep(data);
+  expect(await said`codes withdraw --from ${fileOf(`code\n${one}\n${one}\n`)} --reason recall`).toContain(
+    `line 3: the code ${one} is also in line 2`,
+  );
+  expect(await said`codes withdraw --code ${one} --code ${one} --reason recall`).toContain(
+    `the list names a code more than once: ${one}`,
+  );
   await ok`codes withdraw --from ${fileOf(`treatment,code\n?,${one}\n?,${other}\n`)} --reason recall`;
   const [withdrawn] = recordsOf(data, 'CodesWithdrawn');
   expect(withdrawn?.sections.withdrawn.codes).toEqual([one, other]);

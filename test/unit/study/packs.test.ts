@@ -140,15 +140,13 @@ it('withdrawn packs are never given, and must be free and within the limits of t
   const own = packOf(trial, 'a');
   const free = own === '1-0-0' ? '1-0-1' : '1-0-0';
   const within = (level: string) => ({ where: [{ factor: '9', levels: [level] }] });
-  for (const [command, code] of [
-    [withdraw([own]), own],
-    [withdraw([free, 'unknown']), 'unknown'],
-    [withdraw([free, free]), free],
-    [withdraw([free], within(DUPAGE)), free],
+  for (const [command, why] of [
+    [withdraw([own]), `no free pack has the code ${own}`],
+    [withdraw([free, 'unknown']), 'no free pack has the code unknown'],
+    [withdraw([free, own, free]), `the list names a code more than once: ${free}`],
+    [withdraw([free], within(DUPAGE)), `no free pack has the code ${free}`],
   ] as const)
-    expect(trial.ask(command)).toEqual({
-      ...{ type: 'impossible', field: 'codes', why: `no free pack has the code ${code}` },
-    });
+    expect(trial.ask(command)).toEqual({ type: 'impossible', field: 'codes', why });
   expect(trial.record(withdraw([free], within(COOK)))).toEqual({ count: 1 });
 });
 
