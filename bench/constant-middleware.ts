@@ -11,6 +11,7 @@ import type { AddressInfo } from 'node:net';
 import { cliActor } from '../src/cli/options.ts';
 import { apiApp, route } from '../src/service/http/app.ts';
 import { Authentication, apiKeyOf } from '../src/service/http/request/credentials.ts';
+import { InProgress } from '../src/service/http/request/in-progress.ts';
 import type { Locals } from '../src/service/http/request/observation.ts';
 import { parseQuery } from '../src/service/http/request/parameters.ts';
 import { SUCCESS, send } from '../src/service/http/request/reply.ts';
@@ -31,6 +32,7 @@ const app = apiApp({
   logger: makeLogger('info'),
   metrics: makeMetrics({ lagSeconds: () => 0, studies: () => new Map() }),
   trustProxy: undefined,
+  limits: new InProgress(),
 });
 route(app, '/study_participants', '[]', {
   POST: async (request, response) => {

@@ -6,6 +6,7 @@ import { get } from 'node:http';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import type { Flood } from './flood.ts';
 import type { LoadOrder, LoadReport } from './load.ts';
 
 /** How often to ask a starting server whether it is ready, in ms. Each answer takes time away from the start. */
@@ -88,6 +89,19 @@ export class Processes {
         });
         child.send(order);
       });
+  }
+
+  /** A process that floods a server. */
+  startFlood(): { begin(flood: Flood): void; end(): Promise<void> } {
+    const child = fork(built('./flood.js'), { env: environment() });
+    this.#children.add(child);
+    return {
+      begin: (flood) => void child.send(flood),
+      end: async () => {
+        child.send('end');
+        await once(child, 'message');
+      },
+    };
   }
 
   async stopAll(): Promise<void> {

@@ -7,6 +7,7 @@ import { parseArgs } from 'node:util';
 import { measureAgainst } from './against.ts';
 import { measureDeciding } from './deciding.ts';
 import { type Figure, isMet, table } from './figures.ts';
+import { measureFlooding } from './flooding.ts';
 import { measureInstances } from './instances.ts';
 import { measureMethods } from './methods.ts';
 import { measurePacks } from './packs.ts';
@@ -58,11 +59,15 @@ const PARTS: Readonly<Record<string, (processes: Processes) => Figure[] | Promis
     }),
   paging: (processes) =>
     measurePaging(processes, { listed: quick ? 20_000 : 100_000, rounds: quick ? 3 : 9 }),
-  sharing: (processes) =>
-    measureSharing(processes, {
+  sharing: async (processes) => [
+    ...(await measureSharing(processes, {
       ...{ listed: 20_000, readers: 16 },
       ...(quick ? { rounds: 1, measuredMs: 3000 } : { rounds: 3, measuredMs: 10_000 }),
-    }),
+    })),
+    ...(await measureFlooding(processes, {
+      ...{ participants: 40_000, connections: 200, measuredMs: quick ? 1000 : 3000 },
+    })),
+  ],
   deciding: () =>
     measureDeciding({
       sizes: [100, 10_000, 100_000],

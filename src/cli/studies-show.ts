@@ -27,6 +27,7 @@ import {
 } from '../core/study/fold.ts';
 import {
   designInForce,
+  FilledLevels,
   type LimitInForce,
   limitsInForce,
   methodParameters,
@@ -175,7 +176,7 @@ function studyNow({ runner, studies }: OpenLog, study: Study): StudyAtMoment {
     breaks: codeBreaksIn(runner.state(participantEvents, stream)),
     heads: headCount(inOrder),
     voided: voidedByCause(inOrder),
-    limits: limitsInForce(study.design, inOrder),
+    limits: limitsInForce(study.design, new FilledLevels(study.design, inOrder)),
     packs: packNumbers(runner.state(studyState, stream), runner.state(participantEvents, stream)),
     entries: entryNumbers(runner.state(studyState, stream)),
     at: runner.lastAt(stream),
@@ -207,7 +208,7 @@ async function studyAt({ store, identity }: OpenLog, study: Study, moment: Momen
     breaks: codeBreaksIn(states.participantEvents),
     heads: headCount(inOrder),
     voided: voidedByCause(inOrder),
-    limits: limitsInForce(design, inOrder),
+    limits: limitsInForce(design, new FilledLevels(design, inOrder)),
     packs: packNumbers(states.studyState, states.participantEvents),
     entries: entryNumbers(states.studyState),
     at,

@@ -148,13 +148,15 @@ class StartingService {
     this.#history = new History({ store, logId: identity.logId });
     this.#expectedBands = new ExpectedBands(this.#history, logEndOfBands(logger));
     this.#bundles = new Bundles({ store, identity, gate, lastCheckpoints, version: settings.version });
-    this.#server = new HttpServer(this.#app(), {
+    const limits = new InProgress();
+    this.#server = new HttpServer(this.#app(limits), {
       ...settings,
+      onConnection: limits.turns.connectionArrived,
       onConnectionRefused: refusedConnections(metrics, logger),
     });
   }
 
-  #app() {
+  #app(limits: InProgress) {
     const { settings, logger, log, metrics } = this.#parts;
     const { studies, codeBreaks, runner, ledger, keys } = log;
     const { logId } = log.identity;
@@ -176,7 +178,7 @@ class StartingService {
       views: new StudyViews(settings.datetimeFormat),
       recorder: this.#recorder,
       changes: this.#changes,
-      limits: new InProgress(),
+      limits,
       servesMetrics: settings.serveMetrics === undefined,
       notReady: () => this.#notReady?.(),
       writeRefusal: () => log.gate.refusal(LOG_STREAM, 'write'),

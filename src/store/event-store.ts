@@ -42,7 +42,7 @@ export interface EventStore {
   ): Promise<AppendResult>;
 
   /** A stream's records from a revision on, in order, in pages; ends at the last record. */
-  readStream(stream: string, fromRevision: number): AsyncIterable<readonly StoredRecord[]>;
+  readStream(stream: string, fromRevision: number, pageSize?: number): AsyncIterable<readonly StoredRecord[]>;
 
   /**
    * All records after a position (all of them without one), in an order that keeps each stream's.
@@ -134,8 +134,11 @@ export function isForWantOfRoom(error: unknown): boolean {
 export const PAGE_RECORDS = 250;
 
 /** Records in pages that are not too long to be folded in one turn. */
-export function* pages(records: readonly StoredRecord[]): Iterable<readonly StoredRecord[]> {
-  for (let i = 0; i < records.length; i += PAGE_RECORDS) yield records.slice(i, i + PAGE_RECORDS);
+export function* pages(
+  records: readonly StoredRecord[],
+  size = PAGE_RECORDS,
+): Iterable<readonly StoredRecord[]> {
+  for (let i = 0; i < records.length; i += size) yield records.slice(i, i + size);
 }
 
 /** Whether exactly these bytes are already there, so that a repeated append counts as written. */

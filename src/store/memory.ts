@@ -43,8 +43,12 @@ export class MemoryStore implements EventStore {
     return { type: 'written' };
   }
 
-  async *readStream(stream: string, fromRevision: number): AsyncIterable<readonly StoredRecord[]> {
-    yield* pages((this.#streams.get(stream) ?? []).slice(fromRevision));
+  async *readStream(
+    stream: string,
+    fromRevision: number,
+    pageSize?: number,
+  ): AsyncIterable<readonly StoredRecord[]> {
+    yield* pages((this.#streams.get(stream) ?? []).slice(fromRevision), pageSize);
   }
 
   async *readAll(after?: Position): AsyncIterable<readonly StoredRecord[]> {

@@ -88,15 +88,6 @@ export function isWithin(
   return !where || brokenBy(levels, where, design) === undefined;
 }
 
-/** The participants on whom a key with these limits may act, by their current levels. */
-export function withinLimits<P extends Enrolled>(
-  all: readonly P[],
-  where: readonly LevelLimit[] | undefined,
-  design: Factors,
-): readonly P[] {
-  return where ? all.filter((one) => isWithin(where, design, currentLevels(one))) : all;
-}
-
 /** A limit with the names that its levels have now. */
 export function limitNow({ factor: name, levels }: LevelLimit, { factors }: Factors): LevelLimit {
   const factor = factors.find((one) => one.name === name);

@@ -7,7 +7,7 @@ import { z } from 'zod';
 import { Protocol } from '../../../events/define.ts';
 import { ALGORITHMS, ImbalanceMeasure, type MethodParameters } from '../../../events/study.ts';
 import { type Design, type Factor, hasRatio, ratioOf } from '../model/design.ts';
-import { currentLevels, headCount, type Participant } from '../model/participants.ts';
+import { currentLevels, fillsPlace, type Participant } from '../model/participants.ts';
 
 /** What is shown of the method of a study with urns. */
 export const URN_IN_FORCE = {
@@ -131,20 +131,48 @@ export const LimitInForce = z.strictObject({
 });
 export type LimitInForce = z.infer<typeof LimitInForce>;
 
-/** @param all participants; undefined if the key may not know how many there are */
+/** @param filled how many fill a place; undefined if the key may not know */
 export function limitsInForce(
-  { limits: { total, levels = [] } = {}, factors }: Design,
-  all: readonly Participant[] | undefined,
+  { limits: { total, levels = [] } = {} }: Design,
+  filled: FilledLevels | undefined,
 ): LimitInForce[] {
-  const among = (some: readonly Participant[]) => ({ enrolled: headCount(some).filled });
-  const withLevel = (factor: string, level: string) => {
-    const index = factors.findIndex(({ name }) => name === factor);
-    return all && among(all.filter((one) => currentLevels(one)[index] === level));
-  };
+  const of = (factor?: string, level?: string) => filled && { enrolled: filled.of(factor, level) };
   return [
-    ...(total === undefined ? [] : [{ max: total, ...(all && among(all)) }]),
-    ...levels.map(({ factor, level, max }) => ({ factor, level, max, ...withLevel(factor, level) })),
+    ...(total === undefined ? [] : [{ max: total, ...of() }]),
+    ...levels.map(({ factor, level, max }) => ({ factor, level, max, ...of(factor, level) })),
   ];
+}
+
+/** Counts who fills a place, by each factor that the study limits. */
+export class FilledLevels {
+  #all = 0;
+  /** By factor: its place in the design, and how many have each level. */
+  readonly #factors: ReadonlyMap<string, { readonly index: number; readonly counts: Map<string, number> }>;
+
+  constructor({ limits: { levels = [] } = {}, factors }: Design, participants: Iterable<Participant> = []) {
+    this.#factors = new Map(
+      levels.map(({ factor }) => [
+        factor,
+        { index: factors.findIndex(({ name }) => name === factor), counts: new Map() },
+      ]),
+    );
+    for (const participant of participants) this.add(participant);
+  }
+
+  readonly add = (participant: Participant): void => {
+    if (!fillsPlace(participant)) return;
+    this.#all++;
+    const levels = currentLevels(participant);
+    for (const { index, counts } of this.#factors.values()) {
+      const level = levels[index];
+      if (level !== undefined) counts.set(level, (counts.get(level) ?? 0) + 1);
+    }
+  };
+
+  /** In the whole study, or with a level. */
+  of(factor?: string, level = ''): number {
+    return factor === undefined ? this.#all : (this.#factors.get(factor)?.counts.get(level) ?? 0);
+  }
 }
 
 /** What nobody at a site may know, under its names in the studies file. */

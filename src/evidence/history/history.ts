@@ -89,7 +89,7 @@ export async function foldUntil<P extends Readables>(
     states: Object.fromEntries(shown()) as Past<P>['states'],
     next,
   });
-  for await (const page of store.readStream(stream, 0)) {
+  for await (const page of store.readStream(stream, 0, FOLDED_AT_ONCE)) {
     for (const stored of page) {
       const { event, movement } = nextEvent(logId, last, stored, () => decodeRecord(stored));
       if (isBeyond(event)) return past(event);
@@ -116,6 +116,8 @@ function applied<S>(projection: Projection<S>, state: S, event: LogEvent, stored
 /** The most questions that may be open, including the one being answered. More are refused. */
 const MAX_QUESTIONS = 8;
 
+/** Records that are folded before others get a turn: a millisecond's worth. */
+const FOLDED_AT_ONCE = 50;
 /** Records that are decoded before others get a turn: half a millisecond's worth. */
 const DECODED_AT_ONCE = 25;
 
@@ -159,9 +161,12 @@ export class History {
    */
   events(stream: string, fromRevision: number): Promise<readonly LogEvent[]> {
     return this.#ask(async () => {
-      for await (const page of this.#source.store.readStream(stream, fromRevision))
-        return page.map((stored) => decodeRecord(stored));
-      return [];
+      const events: LogEvent[] = [];
+      for await (const page of this.#source.store.readStream(stream, fromRevision)) {
+        await eachInTurns(page, (event) => events.push(event));
+        break;
+      }
+      return events;
     });
   }
 
@@ -172,11 +177,7 @@ export class History {
   eachEvent(stream: string, fromRevision: number, take: (event: LogEvent) => void): Promise<void> {
     return this.#ask(async () => {
       for await (const page of this.#source.store.readStream(stream, fromRevision))
-        for (let from = 0; from < page.length; from += DECODED_AT_ONCE) {
-          for (const stored of page.slice(from, from + DECODED_AT_ONCE)) take(decodeRecord(stored));
-          // The store may have answered without waiting for anything. Requests come first.
-          await new Promise(setImmediate);
-        }
+        await eachInTurns(page, take);
     });
   }
 
@@ -186,7 +187,7 @@ export class History {
    */
   event(stream: string, revision: number): Promise<LogEvent | undefined> {
     return this.#ask(async () => {
-      for await (const [first] of this.#source.store.readStream(stream, revision))
+      for await (const [first] of this.#source.store.readStream(stream, revision, 1))
         return first && decodeRecord(first);
       return undefined;
     });
@@ -213,6 +214,14 @@ export class History {
     } finally {
       this.#questions--;
     }
+  }
+}
+
+/** The store may have answered without waiting for anything. Requests come first. */
+async function eachInTurns(page: readonly StoredRecord[], take: (event: LogEvent) => void): Promise<void> {
+  for (let from = 0; from < page.length; from += DECODED_AT_ONCE) {
+    for (const stored of page.slice(from, from + DECODED_AT_ONCE)) take(decodeRecord(stored));
+    await new Promise(setImmediate);
   }
 }
 

@@ -8,8 +8,10 @@ import { docsRouter, pagesRouter } from './pages.ts';
 import { refuseAmbiguous } from './request/ambiguity.ts';
 import { type Locals, modeHeader, noteRefusal, observe } from './request/observation.ts';
 import { HttpProblem, problemOf } from './request/problem.ts';
-import { API_HEADERS, send } from './request/reply.ts';
+import { API_HEADERS, endInPieces, send } from './request/reply.ts';
+import { callerNamed } from './request/study-request.ts';
 import { type Handler, ROUTES, type RouteParts } from './routes.ts';
+import { holderOf } from './server.ts';
 
 interface HttpParts extends RouteParts {
   readonly logger: Logger;
@@ -44,20 +46,24 @@ export function httpApp(parts: HttpParts): Express {
 
 /** The routes whose answers have no envelope. */
 function routePlain(app: Express, parts: HttpParts): void {
-  if (parts.servesMetrics)
+  if (parts.servesMetrics) {
+    const { registry } = parts.metrics;
+    let gathered: Promise<string> | undefined;
     route(app, '/metrics', '[]', {
       GET: async (_, response) => {
-        const { registry } = parts.metrics;
-        const text = await registry.metrics();
-        plain(response, registry.contentType, text);
+        // All who ask in the same turn of the event loop get the same.
+        if (!gathered) setImmediate(() => (gathered = undefined));
+        gathered ??= registry.metrics();
+        plain(response, registry.contentType, Buffer.from(await gathered));
       },
     });
-  const document = JSON.stringify(openApiDocument(parts.version), null, 2);
+  }
+  const document = Buffer.from(JSON.stringify(openApiDocument(parts.version), null, 2));
   route(app, '/openapi.json', '[]', { GET: (_, response) => plain(response, 'application/json', document) });
 }
 
 /** The application without its routes: what every request passes through first. */
-export function apiApp(parts: Pick<HttpParts, 'logger' | 'metrics' | 'trustProxy'>): Express {
+export function apiApp(parts: Pick<HttpParts, 'logger' | 'metrics' | 'trustProxy' | 'limits'>): Express {
   const app = express();
   app.disable('x-powered-by');
   app.disable('etag');
@@ -68,6 +74,13 @@ export function apiApp(parts: Pick<HttpParts, 'logger' | 'metrics' | 'trustProxy
   if (parts.trustProxy !== undefined) app.set('trust proxy', parts.trustProxy);
 
   app.use(observe(parts.logger, parts.metrics));
+  const { turns } = parts.limits;
+  app.use((request, response, next) => {
+    // Where it comes from is all that is known of it before its key is looked at.
+    const turn = turns.next(callerNamed(holderOf(request.ip ?? ''), request));
+    if (turn) void turn.then(() => response.destroyed || next());
+    else next();
+  });
   return app;
 }
 
@@ -92,11 +105,12 @@ export function route(
   });
 }
 
-function plain(response: Response, contentType: string, text: string): void {
+function plain(response: Response, contentType: string, content: Buffer): void {
   for (let i = 0; i < API_HEADERS.length; i += 2)
     response.setHeader(API_HEADERS[i] ?? '', API_HEADERS[i + 1] ?? '');
   response.setHeader('Content-Type', contentType);
-  response.end(text);
+  response.setHeader('Content-Length', String(content.length));
+  endInPieces(response, content);
 }
 
 /** Whether the path is printable ASCII, and its percent-encoded parts are UTF-8. */

@@ -27,6 +27,8 @@ export interface Listening {
 }
 
 interface HttpServerSettings extends Pick<Listening, 'tls' | 'connectionsPerAddress'> {
+  /** A connection was accepted, even if it is refused afterwards. */
+  readonly onConnection?: () => void;
   /** A connection was refused. The address is given when it holds too many; otherwise all addresses together do. */
   readonly onConnectionRefused?: (address?: string) => void;
   readonly limits?: Partial<Record<keyof typeof LIMITS, number>>;
@@ -69,7 +71,13 @@ export class HttpServer {
 
   constructor(
     app: Express,
-    { tls, connectionsPerAddress, onConnectionRefused = () => undefined, ...given }: HttpServerSettings = {},
+    {
+      tls,
+      connectionsPerAddress,
+      onConnection,
+      onConnectionRefused = () => undefined,
+      ...given
+    }: HttpServerSettings = {},
   ) {
     const limits = { ...LIMITS, ...given.limits };
     const options = {
@@ -94,6 +102,7 @@ export class HttpServer {
     this.#server = server;
 
     server.maxConnections = limits.connections;
+    if (onConnection) server.on('connection', onConnection).on('drop', onConnection);
     server.on('connection', (socket: Socket) => {
       this.#sockets.add(socket);
       this.#changes++;

@@ -5,7 +5,14 @@
  * stream that lacks records, or was deleted for good, is broken: no more of it is handed over, and the others go on. A
  * revision that was already read means that the log is no longer the same.
  */
-import { BrokenStream, pages, type StoredRecord, StoreError, type StreamWatch } from '../event-store.ts';
+import {
+  BrokenStream,
+  PAGE_RECORDS,
+  pages,
+  type StoredRecord,
+  StoreError,
+  type StreamWatch,
+} from '../event-store.ts';
 import type { LogClient } from './client.ts';
 import { CallError, dangerIn, deleted, missing, readFailure, readUntilAnswered } from './errors.ts';
 import {
@@ -43,10 +50,16 @@ export class LogReader {
   }
 
   /** @throws StoreError, also when records of the stream are missing */
-  async *readStream(stream: string, fromRevision: number): AsyncIterable<readonly StoredRecord[]> {
+  async *readStream(
+    stream: string,
+    fromRevision: number,
+    pageSize = PAGE_RECORDS,
+  ): AsyncIterable<readonly StoredRecord[]> {
+    // Who wants pages of one record wants one record. Otherwise a few long reads are faster than many short ones.
+    const fetched = pageSize === 1 ? 1 : READ_EVENTS;
     for (let next = fromRevision; ; ) {
-      const { records, isLast } = await this.#streamPage(stream, next, READ_EVENTS);
-      yield* pages(records);
+      const { records, isLast } = await this.#streamPage(stream, next, fetched);
+      yield* pages(records, pageSize);
       if (isLast) return;
       next += records.length;
     }

@@ -108,8 +108,12 @@ export class EventStoreDbStore implements EventStore {
     return this.#appender.append(stream, expectedRevision, records);
   }
 
-  readStream(stream: string, fromRevision: number): AsyncIterable<readonly StoredRecord[]> {
-    return this.#reader.readStream(stream, fromRevision);
+  readStream(
+    stream: string,
+    fromRevision: number,
+    pageSize?: number,
+  ): AsyncIterable<readonly StoredRecord[]> {
+    return this.#reader.readStream(stream, fromRevision, pageSize);
   }
 
   readAll(after?: Position, watch?: Partial<StreamWatch>): AsyncIterable<readonly StoredRecord[]> {

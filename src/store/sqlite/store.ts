@@ -118,11 +118,16 @@ export class SqliteStore implements EventStore {
     });
   }
 
-  async *readStream(stream: string, fromRevision: number): AsyncIterable<readonly StoredRecord[]> {
+  async *readStream(
+    stream: string,
+    fromRevision: number,
+    pageSize = PAGE_RECORDS,
+  ): AsyncIterable<readonly StoredRecord[]> {
     yield* this.#pages(
-      (next) => this.#streamPage.all(stream, next, PAGE_RECORDS),
+      (next) => this.#streamPage.all(stream, next, pageSize),
       fromRevision,
       (row) => row.revision + 1,
+      pageSize,
     );
   }
 
@@ -302,13 +307,14 @@ export class SqliteStore implements EventStore {
     query: (from: number) => RawRow[],
     from: number,
     next: (row: StoredRecord & { position: string }) => number | string,
+    pageSize = PAGE_RECORDS,
   ): AsyncIterable<readonly StoredRecord[]> {
     for (let at = from; ; ) {
       const page = this.#read(() => query(at));
       const last = page.at(-1);
       if (!last) return;
       yield page;
-      if (page.length < PAGE_RECORDS) return;
+      if (page.length < pageSize) return;
       at = Number(next(last));
     }
   }

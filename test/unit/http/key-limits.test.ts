@@ -111,33 +111,70 @@ it('lists of the past are limited to eight for all keys together, because they a
   expect(begin).toThrow(overloaded);
 });
 
-describe('slices of lists', () => {
-  it('are rendered one at a time, and other work gets a turn in between', async () => {
-    const { lists } = scene();
+describe('turns', () => {
+  /** What `callers` want to do, in the order in which it is done; `|` stands for a turn of the event loop. */
+  async function done(callers: readonly string[], ms: number, turns = new InProgress().turns) {
     const order: string[] = [];
-    let done = 0;
-    for (let n = 0; n < 6; n++) void lists.slice(() => order.push(`slice ${n}`)).then(() => done++);
+    const work = (caller: string) => {
+      order.push(caller);
+      vi.advanceTimersByTime(ms);
+    };
+    let isOver = false;
     setImmediate(function turn() {
-      order.push('turn');
-      if (done < 6) setImmediate(turn);
+      order.push('|');
+      if (!isOver) setImmediate(turn);
     });
-    await vi.waitFor(() => expect(done).toBe(6));
-    const between = order.join(' ').split('turn');
-    for (const slices of between) expect(slices.match(/slice/g)?.length ?? 0).toBeLessThanOrEqual(1);
-    expect(order.filter((one) => one !== 'turn')).toEqual([0, 1, 2, 3, 4, 5].map((n) => `slice ${n}`));
+    await Promise.all(callers.map((caller) => turns.of(caller).slice(() => work(caller))));
+    isOver = true;
+    return order.join('').replace(/^\|+|\|+$/g, '');
+  }
+
+  beforeEach(() => void vi.useFakeTimers({ toFake: ['performance'] }));
+
+  it('are not waited for while there is time', async () => {
+    expect(await done([...'aaaaaab'], 1)).toBe('aaaaaab');
   });
 
-  it('do not block others when they fail', async () => {
-    const { lists } = scene();
+  it('end with a turn of the event loop after 10 ms of work; then callers take turns', async () => {
+    expect(await done([...'aaaaaaaaabc'], 4)).toBe('aaa|abc|aaa|aa');
+  });
+
+  it('are short while connections arrive, since Node accepts one in each', async () => {
+    const { turns } = new InProgress();
+    turns.connectionArrived();
+    expect(await done([...'aaaaaa'], 4, turns)).toBe('a|aaa|aa');
+  });
+
+  it('go on after work that fails', async () => {
+    const turn = new InProgress().turns.of('a');
     const fails = () => {
       throw new Error('it cannot be rendered');
     };
-    for (let n = 0; n < 3; n++) {
-      const failing = expect(lists.slice(fails)).rejects.toThrow('it cannot be rendered');
-      await vi.advanceTimersByTimeAsync(1);
-      await failing;
-    }
-    expect(await lists.slice(() => 'rendered')).toBe('rendered');
+    const failing = Array.from({ length: 3 }, () => turn.slice(fails));
+    for (const one of failing) await expect(one).rejects.toThrow('it cannot be rendered');
+    expect(await turn.slice(() => 'rendered')).toBe('rendered');
+  });
+
+  it('keep what one caller may do only in order apart from what others do', async () => {
+    const { turns } = new InProgress();
+    const order: string[] = [];
+    const ends: (() => void)[] = [];
+    const begin = (caller: string, name: string) =>
+      turns.of(caller).inOrder(() => {
+        order.push(name);
+        return new Promise<void>((resolve, reject) => {
+          ends.push(name === 'a1' ? () => reject(new Error('a1 failed')) : resolve);
+        });
+      });
+    const [a1, a2] = [begin('a', 'a1'), begin('a', 'a2')];
+    void begin('b', 'b1');
+    await new Promise(setImmediate);
+    expect(order).toEqual(['a1', 'b1']);
+    ends[0]?.();
+    await expect(a1).rejects.toThrow('a1 failed');
+    await vi.waitFor(() => expect(order).toEqual(['a1', 'b1', 'a2']));
+    ends[2]?.();
+    await a2;
   });
 });
 

@@ -118,7 +118,7 @@ describe('byLevel', () => {
 });
 
 describe('sortedInTurns', () => {
-  const { lists } = new InProgress();
+  const turn = new InProgress().turns.of('k1');
   const sizes = [0, 1, SORTED_AT_ONCE, SORTED_AT_ONCE + 1, 3 * SORTED_AT_ONCE + 7];
 
   it.each(sizes)('sorts %i participants as toSorted does, equal ones, too', async (size) => {
@@ -132,7 +132,7 @@ describe('sortedInTurns', () => {
           return { ...one, sequence: (i * by) % most, revision: i };
         });
         const sorted = revisions(list.toSorted(compare));
-        expect(revisions(await sortedInTurns(list, compare, lists))).toEqual(sorted);
+        expect(revisions(await sortedInTurns(list, compare, turn))).toEqual(sorted);
       }),
       { numRuns: 5 },
     );
@@ -140,7 +140,7 @@ describe('sortedInTurns', () => {
 
   it('does not change the given list, nor follow it when it grows', async () => {
     const list = ['3', '1', '2'].map((id) => participant(id));
-    const sorting = sortedInTurns(list, byId, lists);
+    const sorting = sortedInTurns(list, byId, turn);
     list.push(participant('0'));
     expect(idsOf(await sorting)).toEqual(['1', '2', '3']);
     expect(idsOf(list)).toEqual(['3', '1', '2', '0']);
@@ -195,8 +195,10 @@ const tallies = (enrolled: number, voided: number, counts: Readonly<Record<strin
 });
 
 describe('tallied', () => {
-  it('counts everybody over time, by treatment and by current level', () => {
-    const tally = tallied(DESIGN, LIST);
+  const turn = new InProgress().turns.of('k1');
+
+  it('counts everybody over time, by treatment and by current level', async () => {
+    const tally = await tallied(DESIGN, LIST, turn);
     expect(tally).toMatchObject({ treatments: DESIGN.treatments, ...tallies(3, 1, { [A]: 1, [B]: 2 }) });
     expect(tally.points).toEqual([
       { sequence: 1, at: 'at 1', ...tallies(1, 0, { [B]: 1 }) },
@@ -212,17 +214,17 @@ describe('tallied', () => {
     expect(tally.levels.map(({ factor, level }) => [factor, level])).toEqual(names);
   });
 
-  it('counts a long list', () => {
+  it('counts a long list', async () => {
     const long = Array.from({ length: 6001 }, (_, i) => person(i + 1, i % 2 ? A : B, [male, cook]));
-    const { enrolled, points, levels } = tallied(DESIGN, long);
+    const { enrolled, points, levels } = await tallied(DESIGN, long, turn);
     const last = { sequence: 6001, at: 'at 6001', ...tallies(6001, 0, { [A]: 3000, [B]: 3001 }) };
     expect([enrolled, points.length, points.at(-1)]).toEqual([6001, MAX_POINTS, last]);
     for (const point of points) expect(point.enrolled).toBe(point.sequence);
     expect(levels[0]).toMatchObject({ enrolled: 6001 });
   });
 
-  it('refuses a treatment that the design does not have', () => {
-    expect(() => tallied(DESIGN, [person(1, 'none', [male, cook])])).toThrow(
+  it('refuses a treatment that the design does not have', async () => {
+    await expect(tallied(DESIGN, [person(1, 'none', [male, cook])], turn)).rejects.toThrow(
       'a treatment that the design does not have',
     );
   });

@@ -1,12 +1,13 @@
 /**
- * Limits what one key may have in progress at a time, so that no key can take the service away from the others. The limits
- * apply to this process. Each route applies them itself, and a route that must always answer does not. Long work ends when its
- * client disconnects.
+ * How requests share this process, so that nobody can take it away from the others. Whatever works for somebody does so in turn
+ * with what others want, in small pieces. What one key may have in progress at a time is limited, too: each route applies those
+ * limits itself, and a route that must always answer does not. Long work ends when its client disconnects.
  */
 import type { ServerResponse } from 'node:http';
 import type { Request } from 'express';
 import { DomainError } from '../../../base/errors.ts';
 import { withinMs } from '../../../base/waiting.ts';
+import type { Participants } from '../../../core/model/participants.ts';
 import { tooMany } from './problem.ts';
 
 /** How many requests of one key to write may wait for the log. */
@@ -18,8 +19,167 @@ const LIST_WAIT_MS = 30_000;
 const MAX_PAST_LISTS = 8;
 
 export class InProgress {
+  readonly turns = new Turns();
   readonly posts = new Posts();
   readonly lists = new Lists();
+}
+
+/** How long requests are worked on in one turn of the event loop, in ms, before the loop sees what else has come. */
+const TURN_MS = 10;
+/** Node accepts one connection in each turn. While connections arrive, turns are short, so that none waits for long. */
+const TURN_OF_ARRIVAL_MS = 1;
+
+/**
+ * The one door to the processor. Work waits here until those before it have had their turn, and each caller (a key, or an
+ * address where there is no key) has one piece of work done before any has its second. One piece is let in after another, each
+ * once everything that follows from the one before without waiting for input has been done.
+ */
+class Turns {
+  /** By caller, in the order of their turns. */
+  readonly #waiting = new Map<string, (() => void)[]>();
+  /** By caller: the end of what they do one after the other. */
+  readonly #inOrder = new Map<string, Promise<unknown>>();
+  /** When work began in this turn of the event loop. Undefined: not yet. */
+  #began: number | undefined;
+  #hasArrival = false;
+  #limitMs = TURN_MS;
+
+  /** A connection was accepted. */
+  readonly connectionArrived = (): void => {
+    this.#hasArrival = true;
+  };
+
+  /** Resolves when it is the caller's turn. Undefined: it is now. */
+  next(caller: string): Promise<void> | undefined {
+    if (this.#waiting.size === 0 && this.#hasTime()) return undefined;
+    return new Promise((resolve) => {
+      const own = this.#waiting.get(caller);
+      if (own) own.push(resolve);
+      else this.#waiting.set(caller, [resolve]);
+      // One immediate for each: Node settles all promises after each of them, and no sooner.
+      setImmediate(this.#admit);
+    });
+  }
+
+  /** The turns of one caller. */
+  of(caller: string): Turn {
+    return {
+      next: () => this.next(caller),
+      slice: async (work) => {
+        const wait = this.next(caller);
+        // Without an await that is not needed, what the work takes is known when the next one asks.
+        if (wait) await wait;
+        return work();
+      },
+      inOrder: (work) => this.#afterOthersOf(caller, work),
+    };
+  }
+
+  #afterOthersOf<T>(caller: string, work: () => Promise<T>): Promise<T> {
+    const result = (this.#inOrder.get(caller) ?? Promise.resolve()).then(work);
+    const end = result
+      .catch(() => undefined)
+      .then(() => {
+        if (this.#inOrder.get(caller) === end) this.#inOrder.delete(caller);
+      });
+    this.#inOrder.set(caller, end);
+    return result;
+  }
+
+  readonly #admit = (): void => {
+    if (!this.#hasTime()) {
+      setImmediate(this.#admit);
+      return;
+    }
+    const [first] = this.#waiting;
+    if (!first) return;
+    const [caller, own] = first;
+    const enter = own.shift();
+    this.#waiting.delete(caller);
+    if (own.length > 0) this.#waiting.set(caller, own);
+    enter?.();
+  };
+
+  #hasTime(): boolean {
+    const now = performance.now();
+    if (this.#began === undefined) {
+      this.#began = now;
+      this.#limitMs = this.#hasArrival ? TURN_OF_ARRIVAL_MS : TURN_MS;
+      this.#hasArrival = false;
+      // It comes before the immediates that are set from now on, which the next turn of the loop runs.
+      setImmediate(() => {
+        this.#began = undefined;
+      });
+    }
+    return now - this.#began < this.#limitMs;
+  }
+}
+
+/** The turns of one caller. */
+export interface Turn {
+  /** Resolves when it is this caller's turn. Undefined: it is now. */
+  next(): Promise<void> | undefined;
+  /** Does a piece of work in this caller's turn. It should take no more than 2 ms. */
+  slice<T>(work: () => T): Promise<T>;
+  /** Does what few can do at a time, after all else that this caller does in this way: for example, reads the past. */
+  inOrder<T>(work: () => Promise<T>): Promise<T>;
+}
+
+/** How many items are looked at in one turn. */
+const PIECE = 2_000;
+
+/** Like `forEach`, in turns. The list must not change meanwhile. */
+export async function inTurns<T>(
+  items: readonly T[],
+  look: (item: T, index: number) => void,
+  turn: Pick<Turn, 'slice'>,
+): Promise<void> {
+  for (let from = 0; from < items.length; from += PIECE)
+    await turn.slice(() => {
+      for (const [i, item] of items.slice(from, from + PIECE).entries()) look(item, from + i);
+    });
+}
+
+/** Like `filter`, in turns. The list must not change meanwhile. */
+export async function filteredInTurns<T>(
+  items: readonly T[],
+  isWanted: (item: T) => boolean,
+  turn: Pick<Turn, 'slice'>,
+): Promise<T[]> {
+  const wanted: T[] = [];
+  const look = (item: T) => {
+    if (isWanted(item)) wanted.push(item);
+  };
+  await inTurns(items, look, turn);
+  return wanted;
+}
+
+/** How many results of a study are kept: as many as there may be kinds of keys whose holders look at once. */
+const MAX_KEPT = 16;
+
+/**
+ * Keeps, for each study, what was made from its participants until the study changes. So everybody who asks meanwhile shares one
+ * result.
+ */
+export class OfRevision<T> {
+  readonly #kept = new WeakMap<Participants, { revision: number; byName: Map<string, Promise<T>> }>();
+
+  /**
+   * @param revision of the study at the time of the call
+   * @param name of the result; different results have different names
+   */
+  of(participants: Participants, revision: number, name: string, make: () => Promise<T>): Promise<T> {
+    let kept = this.#kept.get(participants);
+    if (kept?.revision !== revision || (kept.byName.size >= MAX_KEPT && !kept.byName.has(name))) {
+      kept = { revision, byName: new Map() };
+      this.#kept.set(participants, kept);
+    }
+    const { byName } = kept;
+    const made = byName.get(name) ?? make();
+    byName.set(name, made);
+    made.catch(() => byName.delete(name));
+    return made;
+  }
 }
 
 class Posts {
@@ -45,12 +205,11 @@ class Posts {
 
 /**
  * A key has one list in progress at a time, from its first participant to its last byte. So a client that does not read
- * delays only those who share its key. All lists together are rendered slice by slice, one in each turn of the event loop.
+ * delays only those who share its key.
  */
-export class Lists {
+class Lists {
   /** For each key that ever asked for a list: its lists in progress and waiting. Each promise is kept when the list has ended. */
   readonly #ofKey = new Map<string, Set<Promise<void>>>();
-  #nextTurn: Promise<unknown> = Promise.resolve();
   #past = 0;
 
   /**
@@ -87,13 +246,6 @@ export class Lists {
     response.once('close', () => {
       this.#past--;
     });
-  }
-
-  /** Renders a slice of a list when its turn has come. */
-  slice<T>(render: () => T): Promise<T> {
-    const turn = this.#nextTurn;
-    this.#nextTurn = turn.then(() => new Promise(setImmediate));
-    return turn.then(render);
   }
 }
 

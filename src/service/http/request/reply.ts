@@ -4,6 +4,7 @@ import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import helmet from 'helmet';
 import type { z } from 'zod';
+import type { Turn } from './in-progress.ts';
 
 export interface Reply {
   readonly status: number;
@@ -40,6 +41,28 @@ export function envelope({ status, message, results }: Reply): string {
 /** JSON of a result, checked against its schema. */
 export function resultJson<T>(schema: z.ZodType<T>, result: T): string {
   return JSON.stringify(checked(schema, result));
+}
+
+/** How many items of a list are checked and rendered at once. */
+const ITEMS_AT_ONCE = 50;
+
+/** JSON of a list, whose items are checked against the schema of a list of them: in pieces, unless it is short. */
+export function listJson<T>(
+  schema: z.ZodType<readonly T[]>,
+  items: readonly T[],
+): string | Generator<string, void> {
+  return items.length <= ITEMS_AT_ONCE ? resultJson(schema, items) : listPieces(schema, items);
+}
+
+export function* listPieces<T>(
+  schema: z.ZodType<readonly T[]>,
+  items: readonly T[],
+): Generator<string, void> {
+  for (let from = 0; from < items.length; from += ITEMS_AT_ONCE) {
+    const piece = resultJson(schema, items.slice(from, from + ITEMS_AT_ONCE));
+    yield `${from === 0 ? '[' : ','}${piece.slice(1, -1)}`;
+  }
+  yield items.length === 0 ? '[]' : ']';
 }
 
 /** Throws when a result does not match its schema, so that a bug cannot leak anything. The error does not quote the result. */
@@ -120,13 +143,13 @@ const SLICE_READ_MS = 10_000;
  * Sends results that are too long to be rendered at once, slice by slice. Each slice is rendered after the client has read
  * the one before it, so a client that does not read costs the memory of one slice, not of the whole answer. Resolves when the
  * last slice has been sent or the connection is closed.
- * @param turns gives each slice its turn to be rendered
+ * @param turn in which each slice is rendered
  */
 export async function sendSlices(
   response: ServerResponse,
   { status, message, headers = {} }: Omit<Reply, 'results'>,
   slices: Iterator<string>,
-  turns: { slice<T>(render: () => T): Promise<T> },
+  turn: Pick<Turn, 'slice'>,
   { contentType, beginning, end }: Frame = ENVELOPE,
 ): Promise<void> {
   const writeHead = () => {
@@ -137,7 +160,7 @@ export async function sendSlices(
   if (response.req.method === 'HEAD') writeHead();
   else
     for (;;) {
-      const { value, done } = await turns.slice(() => slices.next());
+      const { value, done } = await turn.slice(() => slices.next());
       if (response.destroyed) return;
       // Only now, so that an error in the first slice can still be answered with its own status.
       if (!response.headersSent) writeHead();

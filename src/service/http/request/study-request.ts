@@ -38,7 +38,7 @@ import type { CodeBreaks } from '../../code-break/code-breaks.ts';
 import type { DisclosedEvidence, KeyActor, Recorder } from '../../operations/recorder.ts';
 import type { Session } from '../../session/sessions.ts';
 import { type Authentication, apiKeyOf, type SessionCookies } from './credentials.ts';
-import type { InProgress } from './in-progress.ts';
+import type { InProgress, Turn } from './in-progress.ts';
 import { conforming, expectJson, readJson } from './json-body.ts';
 import { type Locals, modeHeader, noteRefusal } from './observation.ts';
 import {
@@ -84,6 +84,8 @@ interface KeyRequest {
   readonly accepted: AcceptedKey;
   /** Undefined if the key itself was sent. */
   readonly session: Session | undefined;
+  /** The turns of the key. */
+  readonly turn: Turn;
 }
 
 interface KeyReply extends Omit<Reply, 'results'> {
@@ -127,7 +129,10 @@ export function keyHandler(
     const result = signedIn ? signedIn.accepted : authentication.accept(apiKey, http);
     const accepted = result instanceof Promise ? await result : result;
     const actor = recognize(locals, accepted);
-    const reply = await answer({ http, response, query, accepted, session: signedIn?.session }, locals);
+    const turn = services.limits.turns.of(callerNamed(accepted.key.keyId, http));
+    const wait = turn.next();
+    if (wait) await wait;
+    const reply = await answer({ http, response, query, accepted, session: signedIn?.session, turn }, locals);
     const { status, message, results, revision, discloses } = reply;
     if (revision !== undefined) locals.revision = revision;
     const { studyName } = locals;
@@ -149,9 +154,15 @@ export function keyHandler(
       else reply.beginStream();
     } else if (typeof results === 'string') send(response, { status, message, results, headers });
     else if (results instanceof Readable) await sendFile(response, { status, headers }, results);
-    else
-      await sendSlices(response, { status, message, headers }, results, services.limits.lists, reply.frame);
+    else await sendSlices(response, { status, message, headers }, results, turn, reply.frame);
   };
+}
+
+/** What must be answered whatever else the same caller asks for: health checks and code-breaks have turns of their own. */
+const URGENT: ReadonlySet<string> = new Set(['/healthz', '/readyz', '/code_breaks']);
+
+export function callerNamed(who: string, { path }: Pick<Request, 'path'>): string {
+  return URGENT.has(path) ? `${who} ${path}` : who;
 }
 
 /** @throws HttpProblem 503 while the service is not ready */
@@ -259,7 +270,7 @@ export function requireScope(key: ApiKey, scopes: readonly Scope[]): void {
 
 function aboutStudy(
   services: Services,
-  { http, response, query, accepted, session }: KeyRequest,
+  { http, response, query, accepted, session, turn }: KeyRequest,
   study: Study,
 ): StudyRequest {
   const { views, runner } = services;
@@ -271,6 +282,7 @@ function aboutStudy(
     query,
     accepted,
     session,
+    turn,
     study,
     design: inForce,
     view: () => views.of(inForce()),
@@ -472,11 +484,11 @@ export function momentOf({ query, accepted, study }: StudyRequest, problems: str
 /** The study at that moment. @throws DomainError as `History.foldUntil` does */
 export function studyAt<P extends Readonly<Record<string, ReadModel<unknown>>>>(
   { history }: Services,
-  { study }: StudyRequest,
+  { study, turn }: StudyRequest,
   moment: Moment,
   projections: P,
 ): Promise<Past<P>> {
-  return history.foldUntil(study.stream, projections, isBeyond(moment));
+  return turn.inOrder(() => history.foldUntil(study.stream, projections, isBeyond(moment)));
 }
 
 /**

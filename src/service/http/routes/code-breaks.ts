@@ -24,7 +24,7 @@ import {
 } from '../request/openapi-operation.ts';
 import { idempotencyKeyOf, refuseProblems, unknownParameters } from '../request/parameters.ts';
 import { HttpProblem } from '../request/problem.ts';
-import { resultJson, SUCCESS } from '../request/reply.ts';
+import { listJson, SUCCESS } from '../request/reply.ts';
 import {
   actorOf,
   type BodyRequest,
@@ -223,7 +223,7 @@ export function listCodeBreaks(services: Services) {
     });
     const { scopes } = request.accepted.key;
     const withReason = scopes.includes('read') || scopes.includes('audit');
-    const results = resultJson(
+    const results = listJson(
       CodeBreaksResult,
       shown.map((one) => rendered(one, withReason)),
     );

@@ -6,7 +6,7 @@ import { z } from 'zod';
 import type { ApiKey } from '../../../../projections/access.ts';
 import { toJson } from '../../../base/json.ts';
 import type { Design } from '../../../core/model/design.ts';
-import { isLevelWithin, withinLimits } from '../../../core/model/key-limits.ts';
+import { isLevelWithin, isWithin } from '../../../core/model/key-limits.ts';
 import { goalOf } from '../../../core/model/limits.ts';
 import {
   currentLevels,
@@ -14,8 +14,8 @@ import {
   type HeadCount,
   HeadCounter,
   type Participant,
-  type Participants,
 } from '../../../core/model/participants.ts';
+import { filteredInTurns, inTurns, OfRevision, type Turn } from '../request/in-progress.ts';
 import { ERRORS, MIN_REVISION, operation, ref, STUDY } from '../request/openapi-operation.ts';
 import { refuseProblems, unknownParameters } from '../request/parameters.ts';
 import { checked, SUCCESS } from '../request/reply.ts';
@@ -134,54 +134,30 @@ export const enrolmentOperation = operation(
 
 export function getEnrolment(services: Services) {
   const { lists } = services.limits;
-  const tallies = new LastOfStudy<EnrolmentTally>();
+  const tallies = new OfRevision<EnrolmentTally>();
+  const answers = new OfRevision<string>();
   return studyHandler(services, SCOPES, async (request) => {
     const { query, study, participants, response } = request;
-    const { keyId, where } = request.accepted.key;
+    const { turn, accepted } = request;
+    const { keyId, where, scopes } = accepted.key;
     refuseProblems(unknownParameters(query, PARAMETERS, 'enrolment'));
     // The counts of the whole study are made once for all keys.
     if (where && participants.inOrder.length > SLICE) await lists.begin(keyId, response);
     const inForce = request.design();
     const revision = services.runner.revision(study.stream);
     const name = where ? JSON.stringify(where) : 'all';
-    const tally = await tallies.of(participants, revision, name, () => {
-      // A copy, because the study may grow before the turn comes.
-      const all = participants.inOrder.slice();
-      return lists.slice(() => tallied(inForce, withinLimits(all, where, inForce)));
+    const isUnblinded = scopes.includes('read') && !scopes.includes('blinded');
+    const results = await answers.of(participants, revision, `${name} ${isUnblinded}`, async () => {
+      const tally = await tallies.of(participants, revision, name, async () => {
+        // A copy, because the study may grow meanwhile.
+        const all = participants.inOrder.slice();
+        const isKnown = (one: Participant) => isWithin(where, inForce, currentLevels(one));
+        return tallied(inForce, where ? await filteredInTurns(all, isKnown, turn) : all, turn);
+      });
+      return turn.slice(() => enrolmentJson(tally, inForce, where, isUnblinded));
     });
-    return {
-      status: 200,
-      message: SUCCESS,
-      results: enrolmentJson(tally, inForce, request.accepted.key),
-      revision,
-    };
+    return { status: 200, message: SUCCESS, results, revision };
   });
-}
-
-interface KeptResult<T> {
-  readonly name: string;
-  readonly revision: number;
-  readonly made: Promise<T>;
-}
-
-/**
- * Keeps, for each study, the last result that was made from its participants, until the study changes or a different result
- * is asked for. So everybody who asks meanwhile shares one result, and each study keeps only one.
- */
-class LastOfStudy<T> {
-  readonly #last = new WeakMap<Participants, KeptResult<T>>();
-
-  /**
-   * @param revision of the study at the time of the call
-   * @param name of the result; different results have different names
-   */
-  of(participants: Participants, revision: number, name: string, make: () => Promise<T>): Promise<T> {
-    const last = this.#last.get(participants);
-    if (last?.revision === revision && last.name === name) return last.made;
-    const made = make();
-    this.#last.set(participants, { name, revision, made });
-    return made;
-  }
 }
 
 /** The counts of some participants. */
@@ -202,10 +178,14 @@ interface EnrolmentTally extends Count {
  * Counts participants over time, by level and by treatment. Voided participants are counted, since the list shows them.
  * @param known those of whom the key may know
  */
-export function tallied(inForce: Design, known: readonly Participant[]): EnrolmentTally {
+export async function tallied(
+  inForce: Design,
+  known: readonly Participant[],
+  turn: Pick<Turn, 'slice'>,
+): Promise<EnrolmentTally> {
   const points = new Set(evenlySpaced(known.length, MAX_POINTS));
   const tally = new Tally(inForce);
-  for (const [i, participant] of known.entries()) tally.add(participant, points.has(i));
+  await inTurns(known, (participant, i) => tally.add(participant, points.has(i)), turn);
   return tally.result();
 }
 
@@ -276,9 +256,9 @@ class Counter {
 function enrolmentJson(
   { points, levels, treatments: names, ...all }: EnrolmentTally,
   inForce: Design,
-  { scopes, where }: Pick<ApiKey, 'scopes' | 'where'>,
+  where: ApiKey['where'],
+  isUnblinded: boolean,
 ): string {
-  const isUnblinded = scopes.includes('read') && !scopes.includes('blinded');
   const shown = <T extends Count>({ byTreatment, ...count }: T) =>
     isUnblinded
       ? { ...count, treatments: new Map(names.map((treatment, i) => [treatment, byTreatment[i]])) }

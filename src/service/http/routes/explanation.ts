@@ -30,7 +30,7 @@ export const explanationOperation = operation(
 
 export function getExplanation(services: Services) {
   return studyHandler(services, ['audit'], async (request) => {
-    const { query, study, participants } = request;
+    const { query, study, participants, turn } = request;
     const given = ParticipantId.safeParse(query.get('id'));
     refuseProblems([
       ...unknownParameters(query, PARAMETERS, 'explanation'),
@@ -41,10 +41,9 @@ export function getExplanation(services: Services) {
     // A participant outside the key's limits must be indistinguishable from one that does not exist.
     if (!participant || !mayKnowOf(request, participant))
       throw new HttpProblem(404, `This study has no participant ${JSON.stringify(id)}`);
-    const { states, next } = await services.history.foldUntil(
-      study.stream,
-      { before: studyState, events: participantEvents },
-      ({ revision }) => revision >= participant.revision,
+    const wanted = { before: studyState, events: participantEvents };
+    const { states, next } = await turn.inOrder(() =>
+      services.history.foldUntil(study.stream, wanted, ({ revision }) => revision >= participant.revision),
     );
     const undrawn = next && whyUndrawn(next);
     if (undrawn !== undefined) throw new HttpProblem(422, undrawn);

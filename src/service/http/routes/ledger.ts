@@ -16,7 +16,7 @@ import {
 } from '../request/openapi-operation.ts';
 import { numberOf, refuseProblems, unknownParameters } from '../request/parameters.ts';
 import { HttpProblem } from '../request/problem.ts';
-import { resultJson, SUCCESS } from '../request/reply.ts';
+import { listJson, resultJson, SUCCESS } from '../request/reply.ts';
 import { type Services, type StudyReply, type StudyRequest, studyHandler } from '../request/study-request.ts';
 
 const Hash = z.base64().meta({ description: 'A SHA-256 hash' });
@@ -210,19 +210,19 @@ export const recordsOperation = operation(
 );
 
 export function getRecords(services: Services) {
-  return studyHandler(services, ['audit'], async ({ query, accepted, study }) => {
+  return studyHandler(services, ['audit'], async ({ query, turn, accepted, study }) => {
     refuseProblems(unknownParameters(query, RECORDS_PARAMETERS, 'records'));
     if (accepted.key.where)
       throw new HttpProblem(403, 'This API key is limited to some levels, and the records are of all');
     const from = numberOf(query, 'from', 0, study.revision, 0);
-    const page = await services.history.page(study.stream, from);
+    const page = await turn.inOrder(() => services.history.page(study.stream, from));
     const records = page.map(({ revision, record, sealed, leaf }) => ({
       revision,
       record: textOf(record),
       sealed: textOf(sealed),
       leaf: Buffer.from(leaf).toString('base64'),
     }));
-    const results = resultJson(RecordsResult, records);
+    const results = listJson(RecordsResult, records);
     const toRevision = from + page.length - 1;
     return {
       status: 200,

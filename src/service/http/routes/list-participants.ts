@@ -14,7 +14,7 @@ import {
 } from '../../../core/model/participants.ts';
 import { design, hasVisits, participants } from '../../../core/study/fold.ts';
 import { type Moment, parseRevision, REVISION_FORM } from '../../../evidence/history/history.ts';
-import type { Lists } from '../request/in-progress.ts';
+import { filteredInTurns, type Turn } from '../request/in-progress.ts';
 import {
   BG_STATE_PARAMETER,
   ERRORS,
@@ -201,9 +201,10 @@ export function listParticipants(services: Services) {
     const listed = await listedAt(services, request, options);
     const view = services.views.of(listed.design);
     const wanted = wantedIn(request, view, listed.design, options);
+    const { turn } = request;
     const found = options.page.isCounted
-      ? await countedPage(await inWantedOrder(listed, options, wanted, lists), options, wanted, lists)
-      : await uncountedPage(candidates(listed.participants, options, wanted), options, wanted, lists);
+      ? await countedPage(await inWantedOrder(listed, options, wanted, turn), options, wanted, turn)
+      : await uncountedPage(candidates(listed.participants, options, wanted), options, wanted, turn);
     return listReply(request, view, options, found, listed);
   });
 }
@@ -362,7 +363,7 @@ async function inWantedOrder(
   { design: { factors }, participants: all }: ListedStudy,
   { page: { isDescending }, shown }: ListOptions,
   { id, sortedBy }: Selection,
-  lists: Lists,
+  turn: Turn,
 ): Promise<readonly Participant[]> {
   if (id !== undefined) {
     const one = all.find(id);
@@ -375,7 +376,7 @@ async function inWantedOrder(
       sortedBy === 'id'
         ? byId
         : byLevel(sortedBy.factor, factors[sortedBy.factor] ?? { levels: [] }, shown.levels);
-    ordered = await sortedInTurns(all.inOrder, compare, lists);
+    ordered = await sortedInTurns(all.inOrder, compare, turn);
   }
   return isDescending ? ordered.toReversed() : ordered;
 }
@@ -401,23 +402,23 @@ export function byLevel(
   return (a, b) => place(a) - place(b);
 }
 
-/** How many participants are sorted or merged before others get a turn: some 15 ms of comparing ids. */
-export const SORTED_AT_ONCE = 5_000;
+/** How many participants are sorted or merged before others get a turn: some 2 ms of comparing ids. */
+export const SORTED_AT_ONCE = 1_000;
 
 /** A sorted copy of the list as it is at the time of the call. Those that compare as equal keep their order. */
 export async function sortedInTurns(
   list: readonly Participant[],
   compare: Compare,
-  lists: Pick<Lists, 'slice'>,
+  turn: Pick<Turn, 'slice'>,
 ): Promise<readonly Participant[]> {
   const runs: Participant[][] = [];
   for (let from = 0; from < list.length; from += SORTED_AT_ONCE)
     runs.push(list.slice(from, from + SORTED_AT_ONCE));
-  for (const run of runs) await lists.slice(() => run.sort(compare));
+  for (const run of runs) await turn.slice(() => run.sort(compare));
   const merging = merged(runs, compare);
   const sorted: Participant[] = [];
   for (const { length } of runs)
-    await lists.slice(() => {
+    await turn.slice(() => {
       for (let n = 0; n < length; n++) sorted.push(merging.next().value as Participant);
     });
   return sorted;
@@ -477,9 +478,9 @@ async function countedPage(
   among: readonly Participant[],
   { page }: ListOptions,
   { isWanted }: Selection,
-  lists: Lists,
+  turn: Turn,
 ): Promise<FoundPage> {
-  const found = isWanted ? await lists.slice(() => among.filter(isWanted)) : among;
+  const found = isWanted ? await filteredInTurns(among, isWanted, turn) : among;
   const { offset, limit = found.length, continuesByRevision } = page;
   return {
     shown: found.slice(offset, offset + limit),
@@ -492,9 +493,9 @@ async function uncountedPage(
   among: readonly Participant[],
   { page: { limit = among.length } }: ListOptions,
   { isWanted }: Selection,
-  lists: Lists,
+  turn: Turn,
 ): Promise<FoundPage> {
-  const found = isWanted ? await lists.slice(() => among.filter(isWanted)) : among;
+  const found = isWanted ? await filteredInTurns(among, isWanted, turn) : among;
   return { shown: found.slice(0, limit), next: found[limit]?.revision };
 }
 

@@ -5,7 +5,7 @@ import { OPERATIONS } from '../../operations/operations-stream.ts';
 import { ERRORS, numberParameter, operation, ref, STUDY, URN_NEXT } from '../request/openapi-operation.ts';
 import { numberOf, refuseProblems, unknownParameters } from '../request/parameters.ts';
 import { HttpProblem } from '../request/problem.ts';
-import { resultJson, SUCCESS } from '../request/reply.ts';
+import { listJson, SUCCESS } from '../request/reply.ts';
 import { keyHandler, requireScope, type Services, studyFor } from '../request/study-request.ts';
 
 const PARAMETERS = new Set(['api_key', 'study', 'from']);
@@ -71,7 +71,7 @@ export const operationsOperation = operation(
 );
 
 export function getOperations(services: Services) {
-  return keyHandler(services, async ({ query, accepted: { key } }, locals) => {
+  return keyHandler(services, async ({ query, turn, accepted: { key } }, locals) => {
     const asked = query.get('study');
     if (asked !== undefined) locals.studyName = studyFor(services, key, asked).registered.configuration.name;
     requireScope(key, ['audit']);
@@ -80,13 +80,13 @@ export function getOperations(services: Services) {
       throw new HttpProblem(403, 'This API key is limited to some levels, and the operations are of all');
     const revision = services.runner.revision(OPERATIONS);
     const from = numberOf(query, 'from', 0, Math.max(revision, 0), 0);
-    const page = await services.history.events(OPERATIONS, from);
+    const page = await turn.inOrder(() => services.history.events(OPERATIONS, from));
     // A key limited to some studies sees only what concerns them. Starts, stops and moves concern no study.
     const only = asked === undefined ? key.studies : [asked];
     const shown = only ? page.filter((event) => only.includes(studyOf(event) ?? '')) : page;
     const next = (page.at(-1)?.revision ?? revision) + 1;
     const headers: Record<string, string> = next <= revision ? { 'Urn-Next': String(next) } : {};
-    const results = resultJson<unknown>(OperationsResult, shown.map(operationOf));
+    const results = listJson<unknown>(OperationsResult, shown.map(operationOf));
     return { status: 200, message: SUCCESS, results, revision, headers };
   });
 }

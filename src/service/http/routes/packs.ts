@@ -17,6 +17,7 @@ import {
 } from '../../../core/study/pack-accountability.ts';
 import { PACK_STATES, packMap, stockOf } from '../../../core/study/pack-map.ts';
 import { ACCOUNTABILITY_COLUMNS, accountabilityCsv } from '../../../evidence/export/accountability.ts';
+import { OfRevision } from '../request/in-progress.ts';
 import {
   ERRORS,
   EXCEL_PARAMETER,
@@ -27,7 +28,7 @@ import {
   VARY,
 } from '../request/openapi-operation.ts';
 import { EXCEL, refuseProblems, unknownParameters } from '../request/parameters.ts';
-import { resultJson, SUCCESS } from '../request/reply.ts';
+import { listJson, listPieces, resultJson, SUCCESS } from '../request/reply.ts';
 import { mayKnowOf, type Services, type StudyRequest, studyHandler } from '../request/study-request.ts';
 import { BARE_CSV, CSV, isForExcel, wantsCsv } from '../request/study-view.ts';
 
@@ -85,20 +86,38 @@ const CODES_PARAMETERS = new Set(['api_key', 'study', 'urn.min_revision']);
 
 /** GET /codes: the packs, with the treatment that each one holds. */
 export function listCodes(services: Services) {
-  return studyHandler(services, ['supply'], (request) => {
+  const maps = new OfRevision<CodesResult>();
+  return studyHandler(services, ['supply'], async (request) => {
     refuseProblems(unknownParameters(request.query, CODES_PARAMETERS, 'codes'));
-    const { study } = request;
-    const state = modelFor(services, request);
-    const results = resultJson(CodesResult, codesFor(request, state));
-    const { revision } = study;
+    const shown = await madeOnce(services, request, maps, (state) => codesFor(request, state));
+    const { revision } = request.study;
     return {
       status: 200,
       message: SUCCESS,
-      results,
+      results: codesJson(shown),
       revision,
       discloses: { what: 'codes', toRevision: revision },
     };
   });
+}
+
+/** What the packs of a study come to: once for all who see the same, until the study changes. */
+function madeOnce<T>(
+  services: Services,
+  request: StudyRequest,
+  made: OfRevision<T>,
+  make: (state: Model) => T,
+): Promise<T> {
+  const { study, participants, accepted } = request;
+  const name = JSON.stringify(accepted.key.where ?? 'all');
+  // In one piece, because packs and participants must be of the same moment.
+  return made.of(participants, study.revision, name, async () => make(modelFor(services, request)));
+}
+
+function* codesJson({ codes, stock }: CodesResult): Generator<string, void> {
+  yield '{"codes":';
+  yield* listPieces(CodesResult.shape.codes, codes);
+  yield `,"stock":${resultJson(CodesResult.shape.stock, stock)}}`;
 }
 
 /** The study, with what is sealed. */
@@ -199,23 +218,25 @@ const ACCOUNTABILITY_PARAMETERS = new Set(['api_key', 'study', 'urn.min_revision
 
 /** GET /pack_accountability: what became of each pack, without treatments. */
 export function listAccountability(services: Services) {
-  return studyHandler(services, ['supply'], (request) => {
+  const made = new OfRevision<readonly AccountedPack[]>();
+  return studyHandler(services, ['supply'], async (request) => {
     const { http, query, study } = request;
     const problems = unknownParameters(query, ACCOUNTABILITY_PARAMETERS, 'pack_accountability');
     const forExcel = isForExcel(request, problems);
     refuseProblems(problems);
-    const state = modelFor(services, request);
-    const packs = packAccountability(state, {
-      isShown: packsShown(request, state),
-      mayKnowOf: (participant) => mayKnowOf(request, participant),
-    });
+    const packs = await madeOnce(services, request, made, (state) =>
+      packAccountability(state, {
+        isShown: packsShown(request, state),
+        mayKnowOf: (participant) => mayKnowOf(request, participant),
+      }),
+    );
     const { revision } = study;
     const common = {
       ...{ status: 200, message: SUCCESS, revision, headers: { Vary: 'Accept' } },
       discloses: { what: 'codes' as const, toRevision: revision },
     };
     if (wantsCsv(http)) return { ...common, results: accountabilityCsv(packs, forExcel), frame: BARE_CSV };
-    return { ...common, results: resultJson(AccountabilityResult, packs.map(accountabilityRow)) };
+    return { ...common, results: listJson(AccountabilityResult, packs.map(accountabilityRow)) };
   });
 }
 

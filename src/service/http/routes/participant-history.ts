@@ -93,6 +93,7 @@ export function getParticipantHistory(services: Services) {
     const {
       query,
       study,
+      turn,
       accepted: { key },
     } = request;
     const id = query.get('id') ?? '';
@@ -106,7 +107,7 @@ export function getParticipantHistory(services: Services) {
     const events = await historyOf(
       runner.state(participantEvents, study.stream),
       participant.revision,
-      (revision) => history.event(study.stream, revision),
+      (revision) => turn.inOrder(() => history.event(study.stream, revision)),
     );
     const withNotes = key.scopes.includes('read') || key.scopes.includes('audit');
     const shown = events.map((event) => ({

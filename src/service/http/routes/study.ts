@@ -8,15 +8,22 @@ import { Protocol } from '../../../../events/define.ts';
 import type { ApiKey } from '../../../../projections/access.ts';
 import { toJson } from '../../../base/json.ts';
 import { activeFactors, type Design, openLevels } from '../../../core/model/design.ts';
-import { levelsWithin, retiredLimit, withinLimits } from '../../../core/model/key-limits.ts';
+import { isWithin, levelsWithin, retiredLimit } from '../../../core/model/key-limits.ts';
 import { goalOf } from '../../../core/model/limits.ts';
 import type { RegisteredStudy } from '../../../core/model/model.ts';
 import { STATUSES } from '../../../core/model/outcomes.ts';
-import { headCount } from '../../../core/model/participants.ts';
+import {
+  currentLevels,
+  type HeadCount,
+  HeadCounter,
+  type Participant,
+  type Participants,
+} from '../../../core/model/participants.ts';
 import { design, participants, studyConfig } from '../../../core/study/fold.ts';
 import {
   DesignInForce,
   designInForce,
+  FilledLevels,
   LimitInForce,
   limitsInForce,
   METHOD_IN_FORCE,
@@ -25,7 +32,9 @@ import {
   methodParameters,
   URN_IN_FORCE,
 } from '../../../core/study/public-design.ts';
+import type { Study } from '../../../core/study/studies.ts';
 import { outsideLimits } from '../request/command-reply.ts';
+import { inTurns, OfRevision, type Turn } from '../request/in-progress.ts';
 import { ERRORS, MIN_REVISION, MOMENT, operation, ref, STUDY } from '../request/openapi-operation.ts';
 import { MOMENT_PARAMETERS, refuseProblems, unknownParameters } from '../request/parameters.ts';
 import { checked, resultJson, SUCCESS } from '../request/reply.ts';
@@ -100,14 +109,13 @@ export const listStudiesOperation = operation('List the studies of a key', 'list
 });
 
 export function listStudies(services: Services) {
-  return keyHandler(services, async ({ query, response, accepted }) => {
+  return keyHandler(services, async ({ query, response, accepted, turn }) => {
     refuseProblems(unknownParameters(query, STUDIES_PARAMETERS, 'studies'));
     const { key } = accepted;
     if (key.where && longestStudy(services, key) > SLICE)
       await services.limits.lists.begin(key.keyId, response);
-    const shown = await services.limits.lists.slice(() =>
-      studiesFor(services, key).map((one) => shownTo(key, one, services)),
-    );
+    const shown: StudyShown[] = [];
+    for (const one of studiesFor(services, key)) shown.push(await shownTo(key, one, services, turn));
     return { status: 200, message: SUCCESS, results: resultJson(StudiesResult, shown) };
   });
 }
@@ -120,25 +128,60 @@ function longestStudy(services: Services, key: ApiKey): number {
   return Math.max(0, ...sizes);
 }
 
-function shownTo({ where }: ApiKey, { name, mode, study }: VisibleStudy, { runner }: Services): StudyShown {
+async function shownTo(
+  { where }: ApiKey,
+  { name, mode, study }: VisibleStudy,
+  { runner }: Services,
+  turn: Turn,
+): Promise<StudyShown> {
   if (!study) return { study: name, ...(mode && { mode }), state: 'unreadable' };
   const { stream, registered, design } = study;
   const { halt } = registered;
   const { target, protocol } = design;
-  const { inOrder } = runner.state(participants, stream);
-  // When participants beyond the limits were randomized is not shown either.
-  const known = withinLimits(inOrder, where, design);
-  const last = known.at(-1);
+  const { heads, last } = await countsOf(runner.state(participants, stream), study, where, turn);
   const goal = goalOf(design, where);
   return {
     ...{ study: name, mode, state: halt?.state ?? 'open' },
     ...(halt && { reason: halt.reason, since: halt.at }),
     ...(protocol && { protocol }),
-    ...headCount(known),
+    ...heads,
     ...(target !== undefined && { target }),
     ...(goal && { goal }),
+    // When participants beyond the limits were randomized is not shown either.
     ...(last && { last_allocation_at: last.at }),
   };
+}
+
+/** What is counted of those participants of a study of whom a key may know. */
+interface Counts {
+  readonly heads: HeadCount;
+  readonly filled: FilledLevels;
+  /** The last of them. */
+  readonly last: Participant | undefined;
+}
+
+const COUNTS = new OfRevision<Counts>();
+
+function countsOf(
+  participants: Participants,
+  { design, revision }: Pick<Study, 'design' | 'revision'>,
+  where: ApiKey['where'],
+  turn: Turn,
+): Promise<Counts> {
+  return COUNTS.of(participants, revision, where ? JSON.stringify(where) : 'all', async () => {
+    const heads = new HeadCounter();
+    const filled = new FilledLevels(design);
+    let last: Participant | undefined;
+    const count = (one: Participant) => {
+      if (!isWithin(where, design, currentLevels(one))) return;
+      heads.add(one);
+      filled.add(one);
+      last = one;
+    };
+    // A copy, because the study may grow meanwhile.
+    await inTurns(participants.inOrder.slice(), count, turn);
+    return { heads: heads.now(), filled, last };
+  });
 }
 
 // GET /study_config: the configuration of a study
@@ -311,25 +354,23 @@ export const studyDesignOperation = operation(
 );
 
 export function getStudyDesign(services: Services) {
-  return studyHandler(services, STUDY_DESIGN_SCOPES, (request) => {
-    const {
-      query,
-      study,
-      accepted: { key },
-    } = request;
+  return studyHandler(services, STUDY_DESIGN_SCOPES, async (request) => {
+    const { query, study, participants, turn } = request;
     refuseProblems(unknownParameters(query, CURRENT_PARAMETERS, 'study_design'));
     const { halt, configuration, imported } = study.registered;
+    const { revision } = study;
     const inForce = request.design();
     // A key that is limited to a site does not learn how many the others have.
-    const { inOrder } = request.participants;
+    const { where } = request.accepted.key;
+    const counted = where ? undefined : await countsOf(participants, study, undefined, turn);
     const shown: StudyDesignResult = {
       mode: configuration.mode,
       state: halt?.state ?? 'open',
       ...(halt && { reason: halt.reason, since: halt.at }),
-      ...(!key.where && headCount(inOrder)),
-      limits: limitsInForce(inForce, key.where ? undefined : inOrder),
+      ...counted?.heads,
+      limits: limitsInForce(inForce, counted?.filled),
       ...(imported &&
-        !key.where && {
+        counted && {
           imported: {
             participants: imported.redrawn + imported.unproven,
             redrawn: imported.redrawn,
@@ -338,8 +379,7 @@ export function getStudyDesign(services: Services) {
         }),
       design: designInForce(inForce),
     };
-    const results = resultJson(StudyDesignResult, shown);
-    return { status: 200, message: SUCCESS, results, revision: study.revision };
+    return { status: 200, message: SUCCESS, results: resultJson(StudyDesignResult, shown), revision };
   });
 }
 
