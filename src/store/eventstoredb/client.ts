@@ -1,7 +1,7 @@
 /** Calls to the leader, each with a time-out. */
 import type { EventStoreDbAddress } from './address.ts';
 import { Connection, type ConnectionTimes, type Line } from './connection.ts';
-import { CallError, callError } from './errors.ts';
+import { CallError, CUT_OFF, callError } from './errors.ts';
 import {
   type Answer,
   type AppendAnswer,
@@ -67,17 +67,17 @@ export class LogClient {
     });
   }
 
-  /** Reads to the end of what was asked for. @throws CallError */
+  /** Reads to the end of what was asked for, or as far as it came before it was cut off. @throws CallError if nothing came */
   read(reading: BoundedReading, timeoutMs: number): Promise<Answer> {
     const messages: ServerMessage[] = [];
     let missing = enoughEvents(reading);
-    const whole = { messages, isWhole: true };
-    return this.#call(timeoutMs, (line, deadline, ending: Ending<Answer>) => {
+    const [whole, part] = [true, false].map((isWhole) => ({ messages, isWhole })) as [Answer, Answer];
+    const called = this.#call(timeoutMs, (line, deadline, ending: Ending<Answer>) => {
       const call = line.streams.read(readRequest(reading), this.#connection.metadata(), { deadline });
       // An error that nobody listens for would end the process.
       call.on('error', (error) => {
-        const isPart = callError(error).kind === 'timeout' && messages.length > 0;
-        if (isPart) ending.resolve({ messages, isWhole: false });
+        // The line is not in doubt if it is only slow.
+        if (callError(error).kind === 'timeout' && messages.length > 0) ending.resolve(part);
         else ending.reject(error);
       });
       call.on('end', () => ending.resolve(whole));
@@ -91,6 +91,11 @@ export class LogClient {
         call.cancel();
       });
       return call;
+    });
+    // Otherwise a page that takes longer than connections last would be begun again and again.
+    return called.catch((error: CallError) => {
+      if (messages.length > 0 && CUT_OFF.includes(error.kind)) return part;
+      throw error;
     });
   }
 

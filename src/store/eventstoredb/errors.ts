@@ -152,8 +152,8 @@ async function repeated<T>(
 
 // What a failed call means for the store.
 
-/** After these failures nobody knows whether an append was written. */
-const UNCLEAR: readonly CallFailure[] = ['timeout', 'broken', 'lost'];
+/** The call was under way: nobody knows whether an append was written, and what a read has brought is good. */
+export const CUT_OFF: readonly CallFailure[] = ['timeout', 'broken', 'lost'];
 
 /** Where the documents say how to prevent that somebody removes records. */
 export const RIGHTS = 'see "A user that cannot delete" in docs/instances.md';
@@ -194,7 +194,7 @@ export function readFailure(error: unknown, server: string): StoreError {
 /** The StoreError of an append that failed: certain only if the server has said so, or was never reached. */
 export function appendFailure(error: unknown, server: string): StoreError {
   return failure(error, server, 'did not accept the records', (kind) =>
-    UNCLEAR.includes(kind) ? 'unclear' : 'not-written',
+    CUT_OFF.includes(kind) ? 'unclear' : 'not-written',
   );
 }
 

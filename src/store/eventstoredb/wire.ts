@@ -58,7 +58,7 @@ export type AppendAnswer =
 
 export interface Answer {
   readonly messages: ServerMessage[];
-  /** False if the time ran out after something had arrived. */
+  /** False if it was cut off after something had arrived. */
   readonly isWhole: boolean;
 }
 

@@ -200,6 +200,18 @@ describe('a read', () => {
     expect(performance.now() - began).toBeLessThan(8000);
   });
 
+  it('that is cut off midway, each time, goes on where it was cut', async () => {
+    const server = await scene.server({ canFreeze: true });
+    const store = scene.store(server, { limits: PATIENT });
+    const sent = records('a', 300).map((one) => ({ ...one, sealed: Buffer.alloc(1000, one.record) }));
+    for (let i = 0; i < sent.length; i += 100) await store.append('study-a', i - 1, sent.slice(i, i + 100));
+    // A third of what a page brings.
+    server.cutAfter(100_000);
+    server.dropConnections();
+    expect(texts(await readAll(store))).toEqual(texts(sent));
+    expect(texts(await readStream(store, 'study-a'))).toEqual(texts(sent));
+  });
+
   it('from a position in another kind of store says so', async () => {
     const { store } = await open();
     expect(() => store.readAll('17')).toThrow('a position of another kind of store');

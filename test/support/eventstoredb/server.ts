@@ -139,6 +139,11 @@ export class EventStoreDbServer {
     this.#door.thaw();
   }
 
+  /** Each connection breaks once more than so many bytes of answers have passed. */
+  cutAfter(bytes: number): void {
+    this.#door.cutAfter(bytes);
+  }
+
   /** Knows only the events up to a position, or all of them. */
   knowUpTo(horizon: bigint | undefined): void {
     this.#horizon = horizon;

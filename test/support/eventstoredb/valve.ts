@@ -14,6 +14,7 @@ interface Pair {
 function valve(target: () => number) {
   const pairs = new Set<Pair>();
   let isShut = false;
+  let lastsBytes = Number.POSITIVE_INFINITY;
   const join = (pair: Pair) => {
     const { outer } = pair;
     pair.inner ??= connect(target(), '127.0.0.1')
@@ -21,6 +22,11 @@ function valve(target: () => number) {
       .on('close', () => outer.destroy());
     outer.pipe(pair.inner);
     pair.inner.pipe(outer);
+    let passed = 0;
+    pair.inner.on('data', ({ length }: Buffer) => {
+      passed += length;
+      if (passed > lastsBytes) outer.destroySoon();
+    });
   };
   const server = createServer((outer) => {
     const pair: Pair = { outer, inner: undefined };
@@ -39,6 +45,9 @@ function valve(target: () => number) {
     async listen(port: number): Promise<number> {
       await once(server.listen(port, '127.0.0.1'), 'listening');
       return (server.address() as AddressInfo).port;
+    },
+    cutAfter(bytes: number) {
+      lastsBytes = bytes;
     },
     shut() {
       isShut = true;
@@ -91,8 +100,16 @@ export class Door {
   }
 
   freeze(): void {
+    this.#ownValve.shut();
+  }
+
+  cutAfter(bytes: number): void {
+    this.#ownValve.cutAfter(bytes);
+  }
+
+  get #ownValve(): ReturnType<typeof valve> {
     if (!this.#valve) throw new Error('it must be made with canFreeze');
-    this.#valve.shut();
+    return this.#valve;
   }
 
   thaw(): void {
