@@ -45,8 +45,12 @@ process.exit();
 async function giveRights(user, keepsOthers) {
   const { URN_PASSWORD: password } = process.env;
   if (!password) fail('URN_PASSWORD is empty: set it to the password of the user');
-  const made = await createUser(user, password);
-  say(made ? `created the user ${user}` : `the user ${user} exists; its password was not changed`);
+  const isOurs = await createUser(user, password);
+  say(
+    isOurs
+      ? `the user ${user} exists, with the password in URN_PASSWORD`
+      : `the user ${user} existed before with another password, which was not changed`,
+  );
 
   // Once a stream has an ACL of its own, the system's default no longer applies to it.
   const all = await lastOf('$$$all');
@@ -98,7 +102,7 @@ function append(stream, type, data) {
   );
 }
 
-/** @returns false if the user exists already */
+/** @returns false if the user exists with another password: the server does not say whether it existed with the same one */
 function createUser(loginName, password) {
   const options = new users.CreateReq.Options()
     .setLoginName(loginName)

@@ -59,7 +59,8 @@ export interface RunnerHooks {
   onFolded?(stream: string, leaf: Uint8Array): void;
   /** A stream cannot be folded any further. The others continue. */
   onHalted?(stream: string, error: Error): void;
-  onStoreError?(error: StoreError): void;
+  /** The log cannot be followed. @param cutOffMs since when this has been so */
+  onStoreError?(error: StoreError, cutOffMs: number): void;
   /**
    * The store will remove records of a stream. `danger` says why, with a hint; undefined when the danger has passed.
    */
@@ -97,7 +98,7 @@ export class Runner {
   #position: Position | undefined;
   #subscription: Subscription | undefined;
   #caughtUpAt: number | undefined;
-  #isCutOff = false;
+  #cutOffAt: number | undefined;
 
   constructor(store: EventStore, logId: string, readables: readonly AnyReadable[], hooks: RunnerHooks = {}) {
     this.#store = store;
@@ -126,16 +127,17 @@ export class Runner {
   follow(): void {
     this.#subscription = this.#store.subscribe(this.#position, {
       onRecords: (records) => {
-        this.#isCutOff = false;
+        this.#cutOffAt = undefined;
         this.#takeNext(records);
       },
       onCaughtUp: () => {
-        this.#isCutOff = false;
+        this.#cutOffAt = undefined;
         this.#caughtUpAt = performance.now();
       },
       onError: (error) => {
-        this.#isCutOff = true;
-        this.#hooks.onStoreError?.(error);
+        const now = performance.now();
+        this.#cutOffAt ??= now;
+        this.#hooks.onStoreError?.(error, now - this.#cutOffAt);
       },
       onRolledBack: (why) => this.#hooks.onRolledBack?.(why),
       ...this.#watch,
@@ -153,7 +155,7 @@ export class Runner {
 
   /** Whether the subscription to the store is currently failing. */
   get isCutOff(): boolean {
-    return this.#isCutOff;
+    return this.#cutOffAt !== undefined;
   }
 
   /** Reads one stream's tail from the store. @throws StoreError */

@@ -1,7 +1,7 @@
 /** urn relay: publishes the log to Kafka. */
 import type { Command } from 'commander';
 import type { MetricsServer } from '../service/http/server.ts';
-import { StartProgress } from '../service/log-hooks.ts';
+import { StartProgress, storeErrorLog } from '../service/log-hooks.ts';
 import { LOG_LEVELS } from '../service/monitoring/logger.ts';
 import type { Relay } from '../service/relay/relay.ts';
 import { makeRelayMetrics } from '../service/relay/relay-metrics.ts';
@@ -78,8 +78,7 @@ async function run(options: Options): Promise<void> {
         'a stream cannot be read any further, and is no longer published',
       ),
     onKeyLost: (error) => logger.error({ why: error.message }, 'nothing can be signed or published'),
-    onStoreError: (error) =>
-      logger.error({ failure: error.failure, why: error.message }, 'the log cannot be followed'),
+    onStoreError: storeErrorLog(logger),
   });
   let server: MetricsServer | undefined;
   try {

@@ -12,14 +12,20 @@ import { StoreError } from '../store/event-store.ts';
 import type { LateRecords, ShownArm } from './code-break/code-breaks.ts';
 import { PENDING_REVEALS, type PendingReveal } from './code-break/pending-reveals.ts';
 import type { Logger } from './monitoring/logger.ts';
+import type { Metrics } from './monitoring/metrics.ts';
 import type { LogHooks, OpenLog } from './open/open-log.ts';
 
 /**
  * Logs faults of the log as it is opened, followed and written, and emergency code-breaks that could not go into it.
  * @param onSafe is called when the records of a stream are no longer in danger
- * @param onUnrecorded is called when an arm was shown and that could not be recorded anywhere
+ * @param metrics counts what happens often, and what must not
  */
-export function logHooks(logger: Logger, onSafe: () => void, onUnrecorded: () => void): LogHooks {
+export function logHooks(
+  logger: Logger,
+  onSafe: () => void,
+  metrics: Pick<Metrics, 'followInterrupted' | 'revealUnrecorded'>,
+): LogHooks {
+  const logStoreError = storeErrorLog(logger);
   return {
     onPending: (error, shown) =>
       logger.error(
@@ -33,7 +39,7 @@ export function logHooks(logger: Logger, onSafe: () => void, onUnrecorded: () =>
         { ...shown, why: error.message },
         `a code was broken in an emergency, and neither the log nor ${PENDING_REVEALS} could be written: this process tries both until one takes it (hint: make room on the disk, and do not stop the service before; if it ends earlier, record the code-break with urn unblindings add)`,
       );
-      onUnrecorded();
+      metrics.revealUnrecorded();
     },
     onClockSetBack: (stream, before, now) =>
       logger.warn(
@@ -52,8 +58,10 @@ export function logHooks(logger: Logger, onSafe: () => void, onUnrecorded: () =>
         what,
         "what this log did not sign in the witness's file, or what cannot be read of it, was not compared with the log (hint: somebody else may write to that file, or the disk was full)",
       ),
-    onStoreError: (error) =>
-      logger.error({ failure: error.failure, why: error.message }, 'the log cannot be followed'),
+    onStoreError: (error, cutOffMs) => {
+      if (cutOffMs === 0) metrics.followInterrupted();
+      logStoreError(error, cutOffMs);
+    },
     onDanger: (stream, danger) => {
       if (danger !== undefined) {
         logger.error({ stream, why: danger }, 'records of a stream are in danger: nothing is written to it');
@@ -67,6 +75,18 @@ export function logHooks(logger: Logger, onSafe: () => void, onUnrecorded: () =>
         { why },
         'the log has lost records: nothing is written or signed (hint: restore the newest copy, or declare the loss with urn recover; see "Restoring a backup" in docs/operations.md)',
       ),
+  };
+}
+
+/** A store that stays away for longer is worth a look, in ms. EventStoreDB ends subscriptions a few times a minute under load. */
+const STAYS_AWAY_MS = 5000;
+
+/** Logs that the log cannot be followed; quietly at first, since it is read again at once. */
+export function storeErrorLog(logger: Logger): NonNullable<LogHooks['onStoreError']> {
+  return ({ failure, message: why }, cutOffMs) => {
+    if (failure === 'unavailable' && cutOffMs < STAYS_AWAY_MS)
+      logger.debug({ failure, why }, 'the log could not be followed: it is read again');
+    else logger.error({ failure, why }, 'the log cannot be followed');
   };
 }
 

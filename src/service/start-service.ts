@@ -82,7 +82,7 @@ export async function startService(
   });
   const log = await openLog(settings, actor, {
     ...metrics.writerHooks,
-    ...logHooks(logger, () => reopen(), metrics.revealUnrecorded),
+    ...logHooks(logger, () => reopen(), metrics),
     onFolded: (stream) => relay.folded(stream),
     onBegun: (logName) => {
       begun = begunIn(settings, logName);

@@ -41,8 +41,8 @@ export function sharedLogs() {
       return service;
     };
     /** In this process. */
-    const startHere = async (name: string) => {
-      const service = await serveHere(data(name), studies, settings);
+    const startHere = async (name: string, level?: string) => {
+      const service = await serveHere(data(name), studies, settings, level);
       running.push(service.stop);
       return service;
     };

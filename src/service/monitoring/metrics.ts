@@ -14,6 +14,8 @@ export interface Metrics {
   readonly writerHooks: WriterHooks;
   readonly observeRequest: RequestObserver;
   connectionRefused(): void;
+  /** The log can no longer be followed. */
+  followInterrupted(): void;
   /** An arm was shown in an emergency, and that could not be recorded anywhere. */
   revealUnrecorded(): void;
 }
@@ -35,6 +37,11 @@ export function makeMetrics(measured: ServiceMeasures): Metrics {
     help: 'Connections closed immediately because their address, or all addresses together, had too many',
     registers,
   });
+  const followInterruptions = new Counter({
+    name: 'urn_follow_interruptions_total',
+    help: 'Times that the log could no longer be followed, such as when its store ended the subscription; it is read again at once',
+    registers,
+  });
   const revealsUnrecorded = new Counter({
     name: 'urn_reveals_unrecorded_total',
     help: 'Arms shown in an emergency although neither the log nor the file for such cases could be written',
@@ -47,6 +54,7 @@ export function makeMetrics(measured: ServiceMeasures): Metrics {
     writerHooks,
     observeRequest: requestObserver(registry),
     connectionRefused: () => connectionsRefused.inc(),
+    followInterrupted: () => followInterruptions.inc(),
     revealUnrecorded: () => revealsUnrecorded.inc(),
   };
 }

@@ -69,7 +69,7 @@ async function surviving(log: SharedLog, happen: () => Promise<unknown>) {
   const keys = await log.keysOf();
   const choices = seededChoices();
   const account = new Account(choices);
-  const instances = await Promise.all(['a', 'b'].map(log.startHere));
+  const instances = await Promise.all(['a', 'b'].map((name) => log.startHere(name)));
   const targets = instances.map(({ url }) => ({ url, key: keys.work }));
   const clients = startClients(account, choices, targets, 6, { pauseMs: 50 });
   await happen();
@@ -125,6 +125,23 @@ describe('services neither lose nor duplicate anything', () => {
         /hint: stop all instances|has lost records|cannot be read any further/,
       );
   });
+});
+
+it('a subscription that the server ends is a line at debug and counted; an error only if the store stays away', async () => {
+  const server = await begun(new EventStoreDbServer());
+  const service = await begin(server.connectionString()).startHere('a', 'debug');
+  const level = (text: string) =>
+    service.output.stderr.split('\n').flatMap((line) => (line.includes(text) ? JSON.parse(line).level : []));
+  server.endSubscriptions('as-too-slow');
+  await within(30_000, async () => level('Consumer too slow').length > 0);
+  expect(level('Consumer too slow')).toEqual([20]);
+  await within(30_000, async () => (await fetch(`${service.url}/readyz?urn.for=writing`)).status === 200);
+  const metrics = await (await fetch(`${service.url}/metrics`)).text();
+  expect(metrics).toContain('\nurn_follow_interruptions_total 1\n');
+  expect(level('cannot be followed')).toEqual([]);
+  await server.stop();
+  await within(60_000, async () => level('cannot be followed').includes(50));
+  await server.start();
 });
 
 /** A log with two participants in One, all of it noted as signed, and the server that has it. */

@@ -225,6 +225,7 @@ describe('a subscription', () => {
     { after: 3, does: 'silent' },
     { after: 3, does: 'ends' },
     { after: 3, does: 'fails' },
+    { after: 3, does: 'is-too-slow' },
     { after: 2, does: 'twice' },
     { after: 3, does: 'skips' },
   ])('continues if the server does %j: each record once, in order', async (fault) => {

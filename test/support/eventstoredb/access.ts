@@ -50,11 +50,11 @@ export function accessOf(known: Readonly<Record<string, User>>, log: ServerLog) 
     return [EVERYBODY, user, ...(users.get(user)?.groups ?? [])].some((role) => wanted.includes(role));
   };
   return {
-    /** @returns whether the name was free */
+    /** @returns whether there is a user of that name with that password now */
     create(name: string, user: User): boolean {
-      if (users.has(name)) return false;
-      users.set(name, user);
-      return true;
+      const known = users.get(name);
+      if (!known) users.set(name, user);
+      return known === undefined || known.password === user.password;
     },
     /** A node says nothing of its cluster to a caller with wrong credentials. */
     refusalOfUnknown(metadata: Metadata): ServerErrorResponse | undefined {

@@ -36,6 +36,7 @@ import {
   notReady,
   proposed,
   streamName,
+  tooSlow,
 } from './messages.ts';
 
 export type AppendCall = ServerReadableStream<
@@ -292,6 +293,10 @@ export function subscribe(
       case 'fails':
         finish();
         call.emit('error', failure(status.INTERNAL, 'Subscription dropped'));
+        return;
+      case 'is-too-slow':
+        finish();
+        call.emit('error', tooSlow());
         return;
       case 'twice':
         call.write(eventMessage(event));

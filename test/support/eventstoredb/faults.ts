@@ -39,7 +39,7 @@ export type SubscriptionFault =
   | {
       readonly after: number;
       /** `silent` stays open and delivers nothing; `ends` ends without an error; `twice` delivers each event twice. */
-      readonly does: 'silent' | 'ends' | 'fails' | 'twice' | 'skips';
+      readonly does: 'silent' | 'ends' | 'fails' | 'is-too-slow' | 'twice' | 'skips';
     };
 
 /** The faults of one kind of call: those of the next calls, and that of all others. */

@@ -112,6 +112,13 @@ export const leaderFailure = (leaderPort: number) =>
     'leader-endpoint-port': String(leaderPort),
   });
 
+/** As 23.10 ends a subscription for which 32 events wait. */
+export const tooSlow = () =>
+  failure(
+    status.ABORTED,
+    'Operation timed out: Consumer too slow to handle event while live. Client resubscription required.',
+  );
+
 export const notReady = () => failure(status.UNAVAILABLE, 'Server Is Not Ready');
 
 /** During an election: no kind, and no address. */

@@ -41,6 +41,7 @@ import {
   noLeaderFailure,
   notReady,
   streamName,
+  tooSlow,
 } from './messages.ts';
 import { Door } from './valve.ts';
 
@@ -164,11 +165,12 @@ export class EventStoreDbServer {
     this.#door.dropConnections();
   }
 
-  endSubscriptions(how: 'without-error' | 'with-error' | 'silently'): void {
+  endSubscriptions(how: 'without-error' | 'with-error' | 'as-too-slow' | 'silently'): void {
     for (const { call, finish } of this.#subscriptions) {
       finish();
       if (how === 'without-error') call.end();
       if (how === 'with-error') call.emit('error', notReady());
+      if (how === 'as-too-slow') call.emit('error', tooSlow());
     }
     this.#subscriptions.clear();
   }
