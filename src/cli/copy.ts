@@ -16,6 +16,7 @@ import {
   emptyStore,
   hasSigningKey,
   type PlainStore,
+  patiently,
   plainStore,
   storeUrl,
 } from '../service/open/open-store.ts';
@@ -28,6 +29,7 @@ import {
   logCommand,
   logSettings,
   option,
+  PATIENCE,
   UsageError,
 } from './options.ts';
 import { note, progress, result, table } from './output.ts';
@@ -156,12 +158,12 @@ async function openEnds(
 ): Promise<MoveParts> {
   const inUse = dryRun || abort ? false : source.isInUse();
   const here = await open(source);
-  const logId = await logIdIn(here);
+  const logId = await patiently(PATIENCE, () => logIdIn(here));
   if (logId === undefined) throw noLogIn(source);
   expectStopped(inUse, 'move it', stopped);
   // A dry run creates nothing.
   const there = dryRun && !target.exists ? emptyStore() : await open(target);
-  const foreign = await logIdIn(there);
+  const foreign = await patiently(PATIENCE, () => logIdIn(there));
   if (foreign !== undefined && foreign !== logId)
     throw new UsageError(`${target.id} holds another log (hint: --to a fresh store)`);
   const [from, to] = [source.description, target.description];

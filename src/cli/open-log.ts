@@ -9,10 +9,10 @@ import { permissionWarnings } from '../base/files.ts';
 import { lookAlikeProblem } from '../base/text.ts';
 import { PENDING_REVEALS } from '../service/code-break/pending-reveals.ts';
 import { type LogHooks, type OpenLog, openLog } from '../service/open/open-log.ts';
-import { begunIn, filesOf, isInMemory, NoLogError } from '../service/open/store-location.ts';
+import { begunIn, filesOf, isInMemory, NoLogError, type Patience } from '../service/open/store-location.ts';
 import { OPERATIONS } from '../service/operations/operations-stream.ts';
 import { StoreError } from '../store/event-store.ts';
-import { cliActor, type LogOptions, logSettings, UsageError } from './options.ts';
+import { cliActor, type LogOptions, logSettings, PATIENCE, UsageError } from './options.ts';
 import { note } from './output.ts';
 
 /** Opens the log, and closes it after use. @throws NoLogError if there is no log; nothing has been written then */
@@ -30,8 +30,12 @@ export async function withLog<T>(
 }
 
 /** @throws NoLogError if there is no log; nothing has been written then */
-export async function openExisting(options: LogOptions, hooks: LogHooks = {}): Promise<OpenLog> {
-  const log = await openLog({ ...logSettings(options), mustExist: true }, cliActor(), hooks);
+export async function openExisting(
+  options: LogOptions,
+  hooks: LogHooks = {},
+  patience: Patience = PATIENCE,
+): Promise<OpenLog> {
+  const log = await openLog({ ...logSettings(options), patience, mustExist: true }, cliActor(), hooks);
   warnOfPermissions(options);
   return log;
 }

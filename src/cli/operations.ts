@@ -5,7 +5,7 @@ import { DAY_FORM, parseDay } from '../evidence/history/history.ts';
 import { openForVerification } from '../service/open/open-store.ts';
 import { describeOperation, operationOf, studyOf } from '../service/operations/operation.ts';
 import { OPERATIONS } from '../service/operations/operations-stream.ts';
-import { jsonOption, option, type StoreOptions, storeCommand, UsageError } from './options.ts';
+import { jsonOption, option, PATIENCE, type StoreOptions, storeCommand, UsageError } from './options.ts';
 import { note, result } from './output.ts';
 
 interface OperationsOptions extends StoreOptions {
@@ -54,7 +54,7 @@ async function run({ study, user, json, ...options }: OperationsOptions): Promis
     (user === undefined || event.actor.user === user) &&
     (since === undefined || event.at >= since) &&
     (until === undefined || event.at <= until);
-  const source = await openForVerification(options);
+  const source = await openForVerification({ ...options, patience: PATIENCE });
   try {
     let shown = 0;
     for await (const page of source.read(OPERATIONS)) {

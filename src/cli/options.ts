@@ -7,6 +7,8 @@ import { Command, Option } from 'commander';
 import type { Actor } from '../../events/record.ts';
 import { quote } from '../base/text.ts';
 import type { LogSettings } from '../service/open/open-log.ts';
+import type { Patience } from '../service/open/store-location.ts';
+import { note } from './output.ts';
 
 /** Wrong usage or configuration: exit code 2. The message says what to do. */
 export class UsageError extends Error {
@@ -85,8 +87,18 @@ export function logCommand(name: string): Command {
 
 export function logSettings(options: LogOptions): LogSettings {
   const { data, store, streamPrefix, signingKey, logName, mayLackKey } = options;
-  return { data, store, streamPrefix, signingKey, logName, mayLackKey };
+  return { data, store, streamPrefix, signingKey, logName, mayLackKey, patience: PATIENCE };
 }
+
+const PATIENCE_S = 60;
+
+/** A command does not wait for its store for ever. */
+export const PATIENCE: Patience = {
+  ms: PATIENCE_S * 1000,
+  onWaiting: (why) => {
+    if (why) note(`waiting for the store, for at most ${PATIENCE_S} s: ${why.message}`);
+  },
+};
 
 /** The person at the command line, as the operating system knows them. */
 export function cliActor(): Actor {

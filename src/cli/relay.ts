@@ -1,7 +1,7 @@
 /** urn relay: publishes the log to Kafka. */
 import type { Command } from 'commander';
 import type { MetricsServer } from '../service/http/server.ts';
-import { StartProgress, storeErrorLog } from '../service/log-hooks.ts';
+import { patienceOf, StartProgress, storeErrorLog } from '../service/log-hooks.ts';
 import { LOG_LEVELS } from '../service/monitoring/logger.ts';
 import type { Relay } from '../service/relay/relay.ts';
 import { makeRelayMetrics } from '../service/relay/relay-metrics.ts';
@@ -70,16 +70,20 @@ async function run(options: Options): Promise<void> {
   const serveMetrics = metricsPort(options.metricsPort, options.metricsHost);
   const { logger, end } = await openLogOutput(options.logLevel);
   let relay: Relay | undefined;
-  const opened = await openExisting(options, {
-    onFolded: (stream) => relay?.folded(stream),
-    onHalted: (stream, error) =>
-      logger.error(
-        { stream, why: error.message },
-        'a stream cannot be read any further, and is no longer published',
-      ),
-    onKeyLost: (error) => logger.error({ why: error.message }, 'nothing can be signed or published'),
-    onStoreError: storeErrorLog(logger),
-  });
+  const opened = await openExisting(
+    options,
+    {
+      onFolded: (stream) => relay?.folded(stream),
+      onHalted: (stream, error) =>
+        logger.error(
+          { stream, why: error.message },
+          'a stream cannot be read any further, and is no longer published',
+        ),
+      onKeyLost: (error) => logger.error({ why: error.message }, 'nothing can be signed or published'),
+      onStoreError: storeErrorLog(logger),
+    },
+    patienceOf(logger),
+  );
   let server: MetricsServer | undefined;
   try {
     await new StartProgress(opened, logger).rebuild();

@@ -24,6 +24,7 @@ import { checkpointsIn } from './files.ts';
 import {
   jsonOption,
   option,
+  PATIENCE,
   repeatedOption,
   type StoreOptions,
   storeCommand,
@@ -151,7 +152,7 @@ async function verifiedLog(
 ): Promise<Report> {
   // Read before the log: a running service signs what it appends.
   const lastSigned = lastCheckpoints ? lastSignedIn(options.data) : undefined;
-  const source = await openForVerification(options);
+  const source = await openForVerification({ ...options, patience: PATIENCE });
   try {
     if (source.copy !== undefined)
       note(

@@ -14,6 +14,7 @@ import { PENDING_REVEALS, type PendingReveal } from './code-break/pending-reveal
 import type { Logger } from './monitoring/logger.ts';
 import type { Metrics } from './monitoring/metrics.ts';
 import type { LogHooks, OpenLog } from './open/open-log.ts';
+import type { Patience } from './open/store-location.ts';
 
 /**
  * Logs faults of the log as it is opened, followed and written, and emergency code-breaks that could not go into it.
@@ -161,6 +162,18 @@ export function logForgotten(logger: Logger, forgotten: readonly ShownArm[]): vo
       shown,
       `a code was broken in an emergency, and it is recorded nowhere: this process ends, and nothing else knows of it (hint: record it with urn unblindings add)`,
     );
+}
+
+/** A service that starts waits for its store as long as it takes. @param onWaiting is called with whether it waits */
+export function patienceOf(logger: Logger, onWaiting?: (isWaiting: boolean) => void): Patience {
+  return {
+    ms: Number.POSITIVE_INFINITY,
+    onWaiting(why) {
+      if (why) logger.warn({ why: why.message }, 'the store is out of reach: waiting for it');
+      else logger.info('the store answers');
+      onWaiting?.(why !== undefined);
+    },
+  };
 }
 
 type LogToRead = Pick<OpenLog, 'store' | 'lastCheckpoints' | 'rebuild'>;

@@ -12,7 +12,7 @@ import { History } from '../evidence/history/history.ts';
 import { Verifications } from '../evidence/verify/verifications.ts';
 import { ExpectedBands } from '../statistics/expected/expected-bands.ts';
 import { isForWantOfRoom } from '../store/event-store.ts';
-import { httpApp } from './http/app.ts';
+import { httpApp, waitingApp } from './http/app.ts';
 import { Authentication, SessionCookies } from './http/request/credentials.ts';
 import { InProgress } from './http/request/in-progress.ts';
 import { type DatetimeFormat, StudyViews } from './http/request/study-view.ts';
@@ -26,13 +26,15 @@ import {
   logLateRecords,
   logPendingFailed,
   logUnrecorded,
+  patienceOf,
   StartProgress,
   watchLists,
 } from './log-hooks.ts';
 import type { Logger } from './monitoring/logger.ts';
 import { type Metrics, makeMetrics } from './monitoring/metrics.ts';
 import { type LogSettings, type OpenLog, openLog } from './open/open-log.ts';
-import { begunIn, isInMemory, sessionKeyFile } from './open/store-location.ts';
+import { patiently } from './open/open-store.ts';
+import { begunIn, isInMemory, type Patience, sessionKeyFile } from './open/store-location.ts';
 import { Recorder } from './operations/recorder.ts';
 import { logAfterAmendments, prepareStudies } from './prepare-studies.ts';
 import type { Relay } from './relay/relay.ts';
@@ -80,7 +82,8 @@ export async function startService(
     lagSeconds: () => log.runner.lagSeconds(),
     studies: () => countStates(log.studies.recruitments().values()),
   });
-  const log = await openLog(settings, actor, {
+  const entrance = new Entrance(settings, logger, metrics);
+  const opening = openLog({ ...settings, patience: entrance.patience }, actor, {
     ...metrics.writerHooks,
     ...logHooks(logger, () => reopen(), metrics),
     onFolded: (stream) => relay.folded(stream),
@@ -89,8 +92,9 @@ export async function startService(
     },
     onReopened: () => reopen(),
   });
+  const log = await Promise.race([opening, entrance.failed]).finally(() => entrance.close());
   try {
-    const service = new StartingService({ settings, actor, logger, log, metrics, relay });
+    const service = new StartingService({ settings, actor, logger, log, metrics, relay, entrance });
     const address = await service.listen();
     if (begun !== undefined) logger.warn(begun);
     await service.readLog();
@@ -112,6 +116,37 @@ interface ServiceParts {
   readonly log: OpenLog;
   readonly metrics: Metrics;
   readonly relay: ServiceRelay;
+  readonly entrance: Entrance;
+}
+
+const WAITING = 'The service is starting and waits for its store, which does not answer';
+
+/** Waits for the store as long as it takes. Until the log is open, which the service itself needs, it says so over HTTP. */
+class Entrance {
+  readonly patience: Patience;
+  isWaiting = false;
+  /** Rejects when it cannot listen. */
+  readonly failed: Promise<never>;
+  #server: HttpServer | undefined;
+  #isClosed = false;
+
+  constructor(settings: ServiceSettings, logger: Logger, metrics: Metrics) {
+    let fail: (error: Error) => void;
+    this.failed = new Promise((_, reject) => {
+      fail = reject;
+    });
+    this.patience = patienceOf(logger, (isWaiting) => {
+      this.isWaiting = isWaiting;
+      if (this.#server || this.#isClosed) return;
+      this.#server = new HttpServer(waitingApp({ ...settings, logger, metrics }, WAITING), settings);
+      this.#server.listen(settings.host, settings.port).catch(fail);
+    });
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#server?.close();
+  }
 }
 
 /** The steps of a start, in order: `listen`, `readLog`, `ready`. Until the last one, /readyz shows the progress. */
@@ -133,10 +168,13 @@ class StartingService {
   #preparing = Promise.resolve();
 
   constructor(parts: ServiceParts) {
-    const { settings, actor, logger, log, metrics } = parts;
+    const { settings, actor, logger, log, metrics, entrance } = parts;
     this.#parts = parts;
     this.#progress = new StartProgress(log, logger);
-    this.#notReady = () => `The service is starting and reads its log: ${this.#progress.describe()}`;
+    this.#notReady = () =>
+      entrance.isWaiting
+        ? WAITING
+        : `The service is starting and reads its log: ${this.#progress.describe()}`;
     this.#recorder = new Recorder({
       operations: log.operations,
       actor,
@@ -203,7 +241,7 @@ class StartingService {
       if (broken) throw broken;
       await log.lastCheckpoints?.expectWritable();
       log.runner.follow();
-      await this.#prepareStudies();
+      await patiently(this.#parts.entrance.patience, () => this.#prepareStudies());
       logAfterAmendments(log, settings.studies, logger);
       await this.#recorder.start();
       await relay.start(log, actor, metrics.registry);

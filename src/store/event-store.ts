@@ -124,6 +124,14 @@ export class StoreError extends Error {
 /** One stream lacks records, or was deleted for good. The others are sound. */
 export class BrokenStream extends StoreError {}
 
+/** The store is out of reach, and may be back any time: whoever can wait may try again. */
+export class StoreAway extends StoreError {}
+
+/** Whether to wait would help. */
+export function isAway(error: unknown): boolean {
+  return error instanceof StoreAway || (error instanceof Error && isAway(error.cause));
+}
+
 /** Whether more room on the disk would have helped. */
 export function isForWantOfRoom(error: unknown): boolean {
   if (error instanceof StoreError) return error.failure === 'full';

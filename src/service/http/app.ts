@@ -10,6 +10,7 @@ import { type Locals, modeHeader, noteRefusal, observe } from './request/observa
 import { HttpProblem, problemOf } from './request/problem.ts';
 import { API_HEADERS, endInPieces, send } from './request/reply.ts';
 import { callerNamed } from './request/study-request.ts';
+import { getHealth } from './routes/probes.ts';
 import { type Handler, ROUTES, type RouteParts } from './routes.ts';
 import { holderOf } from './server.ts';
 
@@ -42,6 +43,18 @@ export function httpApp(parts: HttpParts): Express {
   });
   app.use(errorHandler(parts));
   return app;
+}
+
+/** What is served while there is no log to answer from. @param why nothing else can be answered */
+export function waitingApp(
+  parts: Pick<HttpParts, 'logger' | 'metrics' | 'trustProxy'>,
+  why: string,
+): Express {
+  return apiApp(parts).use((request, response) => {
+    if (request.path === '/healthz') return getHealth(request, response);
+    const results = request.path === '/readyz' ? '{}' : '[]';
+    send(response, { status: 503, message: why, results, headers: { 'Retry-After': '1' } });
+  });
 }
 
 /** The routes whose answers have no envelope. */

@@ -40,7 +40,7 @@ import type { EventStore } from '../../store/event-store.ts';
 import { type CodeBreakHooks, CodeBreaks } from '../code-break/code-breaks.ts';
 import { PendingReveals } from '../code-break/pending-reveals.ts';
 import { Operations } from '../operations/operations-stream.ts';
-import { type OpenStore, openStore } from './open-store.ts';
+import { type OpenStore, openStore, patiently } from './open-store.ts';
 import { NoLogError, type StoreSettings } from './store-location.ts';
 
 export interface LogSettings extends StoreSettings {
@@ -101,17 +101,19 @@ export interface OpenLog {
 
 /**
  * Opens the log, or begins one unless the settings say that it must exist. Only the stream `log` is folded, and nothing
- * may be written before `rebuild` or `read`.
+ * may be written before `rebuild` or `read`. All of them wait for a store that is out of reach, as the settings say.
  * @throws StoreError, DomainError `identity`, NoLogError, RecordError
  */
 export async function openLog(settings: LogSettings, actor: Actor, hooks: LogHooks = {}): Promise<OpenLog> {
-  const opened = await openStore(settings);
-  try {
-    return await openIn(opened, settings, actor, hooks);
-  } catch (error) {
-    await opened.store.close();
-    throw error;
-  }
+  return patiently(settings.patience, async () => {
+    const opened = await openStore(settings);
+    try {
+      return await openIn(opened, settings, actor, hooks);
+    } catch (error) {
+      await opened.store.close();
+      throw error;
+    }
+  });
 }
 
 /** @throws what `openLog` throws */
@@ -146,8 +148,17 @@ async function openIn(
   return {
     ...{ store, identity, runner, ledger, gate, verify, lastCheckpoints },
     ...{ keys, studies, codeBreaks, operations },
-    rebuild: (onProgress) => comparison.rebuild(onProgress),
-    read: (stream) => comparison.read(stream),
+    rebuild(onProgress) {
+      let read = 0;
+      return patiently(settings.patience, () => {
+        const before = read;
+        return comparison.rebuild((records) => {
+          read = before + records;
+          onProgress?.(read);
+        });
+      });
+    },
+    read: (stream) => patiently(settings.patience, () => comparison.read(stream)),
     findLoss: (kept) => findLoss(runner, ledger, [...(lastCheckpoints?.signedBefore ?? []), ...kept]),
     async recover(loss, reason, recoverer) {
       await declareLoss(logWriter(parts, 'recover'), loss, reason, recoverer);

@@ -8,7 +8,7 @@ import { LAST_CHECKPOINTS } from '../../core/log/last-checkpoints.ts';
 import { type OpenSource, openRecordedSource } from '../../evidence/verify/database/recorded.ts';
 import { verifyDatabase } from '../../evidence/verify/database/verify-database.ts';
 import { storeSource, type Verify, verifyInStore } from '../../evidence/verify/verifications.ts';
-import type { EventStore } from '../../store/event-store.ts';
+import { type EventStore, isAway } from '../../store/event-store.ts';
 import { MemoryStore } from '../../store/memory.ts';
 import { isInUse } from '../../store/sqlite/schema.ts';
 import { SqliteStore } from '../../store/sqlite/store.ts';
@@ -19,6 +19,7 @@ import {
   locate,
   mayHoldLog,
   NoLogError,
+  type Patience,
   prefixOf,
   type StoreSettings,
   signingKeyFile,
@@ -61,6 +62,34 @@ export async function openStore(settings: StoreSettings): Promise<OpenStore> {
   return { store, verify: verifyDatabase(file), keyring, ...files };
 }
 
+/** How long until a store that was out of reach is tried again, and how often somebody hears why it is waited for, in ms. */
+const [TRY_AGAIN_MS, TELL_MS] = [500, 10_000];
+
+/** Does what needs the store, again while it is out of reach. @throws what `act` throws otherwise, or once patience ends */
+export async function patiently<T>(patience: Patience | undefined, act: () => Promise<T>): Promise<T> {
+  const end = performance.now() + (patience?.ms ?? 0);
+  let why: Error | undefined;
+  let telling: NodeJS.Timeout | undefined;
+  try {
+    for (;;) {
+      try {
+        return await act();
+      } catch (error) {
+        if (!patience || !isAway(error) || performance.now() >= end) throw error;
+        why = error as Error;
+      }
+      if (!telling) {
+        patience.onWaiting(why);
+        telling = setInterval(() => patience.onWaiting(why), TELL_MS);
+      }
+      await new Promise((resolve) => setTimeout(resolve, TRY_AGAIN_MS));
+    }
+  } finally {
+    clearInterval(telling);
+    if (telling) patience?.onWaiting();
+  }
+}
+
 /**
  * Whether another process has the log open; undefined if the store cannot tell. Ask before this process opens it.
  * @throws StoreError, DomainError `identity`; NoLogError
@@ -81,7 +110,7 @@ export async function openForVerification(settings: StoreSettings): Promise<Open
   if (location.kind === 'sqlite') return openRecordedSource(location.file);
   const store = await openEventStoreDb(location.url, settings);
   try {
-    const source = await storeSource(store);
+    const source = await patiently(settings.patience, () => storeSource(store));
     if ((await source.streams()).length === 0) throw new NoLogError(settings);
     return { ...source, copy: undefined, close: () => store.close() };
   } catch (error) {

@@ -15,6 +15,16 @@ export interface StoreSettings {
   readonly streamPrefix?: string | undefined;
   /** If there is no log, opening it fails and creates nothing. */
   readonly mustExist?: boolean | undefined;
+  /** Undefined: nobody waits. */
+  readonly patience?: Patience | undefined;
+}
+
+/** How to wait for a store that is out of reach while a log is opened and read. */
+export interface Patience {
+  /** For how long, in ms. */
+  readonly ms: number;
+  /** Called at once and then every ten seconds with what is wrong; without it when the store answers again. */
+  onWaiting(why?: Error): void;
 }
 
 const DEFAULT_STREAM_PREFIX = 'urn';

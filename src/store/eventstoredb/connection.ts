@@ -26,7 +26,9 @@ const MAX_MESSAGE_BYTES = 17 * 1024 * 1024;
 const KEEP_ALIVE_MS = 10_000;
 
 /** Failures after which another node may be the right one. */
-const LEAVE_AFTER: readonly CallError['kind'][] = ['not-connected', 'not-leader', 'not-ready', 'broken'];
+const LEAVE_AFTER: readonly CallError['kind'][] = [
+  ...(['not-connected', 'untrusted', 'not-leader', 'not-ready', 'broken'] as const),
+];
 
 export class Connection {
   readonly #address: EventStoreDbAddress;
@@ -61,7 +63,7 @@ export class Connection {
     if (hosts.length > 1 || discover) this.#discovery = new Discovery(hosts, (host) => this.#ask(host));
   }
 
-  /** The line to the leader, as far as it is known. @throws CallError `not-connected` */
+  /** The line to the leader, as far as it is known. @throws CallError `not-connected`, `denied`, `untrusted` */
   async line(timeoutMs = Number.POSITIVE_INFINITY): Promise<Line> {
     if (this.#isClosed) throw new CallError('not-connected', 'the connection is closed');
     this.#connecting ??= this.#connect();
@@ -69,7 +71,7 @@ export class Connection {
       return await withTimeout(this.#connecting, timeoutMs);
     } catch (error) {
       // Nothing was sent. A time-out would leave that open.
-      if (error instanceof CallError && error.kind === 'denied') throw error;
+      if (error instanceof CallError && ['denied', 'untrusted'].includes(error.kind)) throw error;
       throw new CallError('not-connected', `no leader was found: ${(error as Error).message}`, error);
     }
   }

@@ -42,18 +42,17 @@ export class Discovery {
   /**
    * Asks several times, until a node leads.
    * @param doubted a node that did not answer
-   * @throws CallError `not-connected`; `denied` if that is why a node says nothing
+   * @throws CallError `not-connected`; `denied` if that is why a node says nothing, `untrusted` if it is so for all of them
    */
   async leader(doubted?: Host): Promise<Host> {
     for (let attempt = 1; ; attempt++) {
       const leader = await this.survey(doubted, Math.min(attempt * STRAGGLERS_MS, MOST_STRAGGLERS_MS));
       if (leader) return leader;
       // Asking again does not make a wrong password right.
-      const kind = this.#silence?.kind === 'denied' ? 'denied' : 'not-connected';
+      const { kind, message: why } = this.#silence ?? { kind: undefined, message: 'no leader answers' };
       if (kind === 'denied' || attempt >= ATTEMPTS) {
-        const why = this.#silence?.message ?? 'no leader answers';
         throw new CallError(
-          kind,
+          kind === 'denied' || kind === 'untrusted' ? kind : 'not-connected',
           `Failed to discover who leads after ${attempt} attempts: ${why}`,
           this.#silence,
         );
@@ -77,7 +76,10 @@ export class Discovery {
         const named = unique(
           [...answers.values()].flatMap((members) => members?.map(({ host }) => host) ?? []),
         );
-        if (named.length > 0) this.#known = named;
+        if (named.length > 0) {
+          this.#known = named;
+          if (this.#silence?.kind === 'untrusted') this.#silence = undefined;
+        }
         resolve(candidatesIn(answers, doubted)[0]?.host);
       };
       const take = (host: Host, members: readonly Member[] | undefined) => {
@@ -95,8 +97,8 @@ export class Discovery {
           (members) => take(host, members),
           (error: Error) => {
             const { kind } = callError(error);
-            if (this.#silence?.kind !== 'denied')
-              this.#silence = new CallError(kind, `${nameOf(host)} says: ${error.message}`, error);
+            const isSaid = this.#silence && (this.#silence.kind === 'denied' || kind === 'untrusted');
+            if (!isSaid) this.#silence = new CallError(kind, `${nameOf(host)} says: ${error.message}`, error);
             take(host, undefined);
           },
         );

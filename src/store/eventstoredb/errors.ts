@@ -4,7 +4,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { status } from '@grpc/grpc-js';
-import { BrokenStream, StoreError, type StoreFailure } from '../event-store.ts';
+import { BrokenStream, StoreAway, StoreError, type StoreFailure } from '../event-store.ts';
 import type { Host } from './address.ts';
 
 /** A call to the server that failed. */
@@ -23,6 +23,8 @@ export class CallError extends Error {
 type CallFailure =
   /** Nothing was sent: there is no connection. */
   | 'not-connected'
+  /** Nothing was sent: one side has TLS and the other not, or the certificate is not one that is trusted here. */
+  | 'untrusted'
   /** The node said that it does not lead, before it did anything. */
   | 'not-leader'
   /** The node said that it is starting or too busy, before it did anything. */
@@ -64,6 +66,9 @@ const KINDS_BY_CODE: Readonly<Partial<Record<status, CallFailure>>> = {
 const NEVER_SENT =
   /No connection established|Channel has been shut down|Channel closed before|waiting for name resolution|Name resolution failed|Waiting for LB pick/;
 
+/** What Node's TLS says of a certificate, and of an answer that is not TLS. */
+const UNTRUSTED = /certificate|SSL routines/i;
+
 /** From the server, before it does anything: instead of `not-leader`, if it does not know who leads. */
 const NO_LEADER = /No leader info available/;
 const NOT_READY = /Server (is )?(not ready|too busy)|node is not ready/i;
@@ -86,7 +91,7 @@ export function callError(thrown: unknown): CallError {
 }
 
 function kindOf({ message, code }: GrpcError, name: string | undefined): CallFailure {
-  if (NEVER_SENT.test(message)) return 'not-connected';
+  if (NEVER_SENT.test(message)) return UNTRUSTED.test(message) ? 'untrusted' : 'not-connected';
   if (NOT_READY.test(message)) return 'not-ready';
   if (NO_LEADER.test(message)) return 'not-leader';
   return KINDS_BY_NAME[name ?? ''] ?? KINDS_BY_CODE[code ?? status.UNKNOWN] ?? 'lost';
@@ -158,11 +163,15 @@ export const CUT_OFF: readonly CallFailure[] = ['timeout', 'broken', 'lost'];
 /** Where the documents say how to prevent that somebody removes records. */
 export const RIGHTS = 'see "A user that cannot delete" in docs/instances.md';
 
+const TLS_HINT =
+  'a server without TLS needs ?tls=false, a certificate from your own authority &tlsCAFile=FILE';
+
 const MEANINGS: Readonly<Record<CallFailure, { readonly failure: StoreFailure; readonly hint: string }>> = {
   'not-connected': {
     failure: 'unavailable',
-    hint: 'check that the server runs, and that host and port are right; a server without TLS needs ?tls=false, a certificate from your own authority &tlsCAFile=FILE',
+    hint: `check that the server runs, and that host and port are right; ${TLS_HINT}`,
   },
+  untrusted: { failure: 'unavailable', hint: TLS_HINT },
   'not-leader': { failure: 'unavailable', hint: 'the cluster has no reachable leader' },
   'not-ready': { failure: 'unavailable', hint: 'the server is starting, or is too busy' },
   deleted: {
@@ -186,6 +195,9 @@ const MEANINGS: Readonly<Record<CallFailure, { readonly failure: StoreFailure; r
   lost: { failure: 'unavailable', hint: 'see the log of the server' },
 };
 
+/** After these failures the store may be back any time. */
+const AWAY: readonly CallFailure[] = [...NOT_ACCEPTED, ...CUT_OFF];
+
 /** The StoreError of a read that failed, or of something that failed around one. */
 export function readFailure(error: unknown, server: string): StoreError {
   return failure(error, server, 'cannot be read', () => 'not-written');
@@ -208,7 +220,7 @@ function failure(
   const { kind, message } =
     error instanceof CallError ? error : new CallError('lost', (error as Error).message, error);
   const { failure: storeFailure, hint } = MEANINGS[kind];
-  return new StoreError(
+  return new (AWAY.includes(kind) ? StoreAway : StoreError)(
     storeFailure,
     outcomeOf(kind),
     `EventStoreDB at ${server} ${what}: ${message} (hint: ${hint})`,

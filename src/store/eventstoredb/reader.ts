@@ -102,7 +102,11 @@ export class LogReader {
     if (head === undefined) return;
     const intake = this.intake(after, watch);
     for (let next: Promise<Page> | undefined = this.pageAfter(after); next; ) {
-      const { events }: Page = await next;
+      const { events }: Page = await next.catch((error) => {
+        // Whoever reads on from here will not see them.
+        intake.reportDangers();
+        throw error;
+      });
       const records = intake.take(events);
       const position: LogPosition | undefined = events.at(-1)?.position;
       next = position && isAfter(head, position) ? this.pageAfter(position) : undefined;

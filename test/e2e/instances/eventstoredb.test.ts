@@ -13,7 +13,9 @@ import { TestCluster } from '../../support/eventstoredb/cluster.ts';
 import { type ServerEvent, ServerLog } from '../../support/eventstoredb/log.ts';
 import { EventStoreDbServer } from '../../support/eventstoredb/server.ts';
 import { eventStoreDb } from '../../support/eventstoredb/target.ts';
+import { freePorts } from '../../support/free-ports.ts';
 import { Account, isConnectionError, STUDY_NAMES, startClients } from '../../support/load.ts';
+import { launch } from '../../support/service.ts';
 import {
   expectVerified,
   listOf,
@@ -53,11 +55,13 @@ describe('a log in EventStoreDB', () => {
     expect(operations).toMatch(/started.*\n(.*\n)*.*stopped/);
   });
 
-  it('is never named with the store’s password', async () => {
-    const store = 'esdb://admin:changeit7@127.0.0.1:1?tls=true';
+  it('is never named with the store’s password, nor waited for if a certificate is missing', async () => {
+    const { port } = await begun(new EventStoreDbServer());
+    const store = `esdb://admin:changeit7@127.0.0.1:${port}?tls=true`;
     const { code, stdout, stderr } = await command(['studies', 'list', '--store', store]);
     expect(code).toBe(2);
-    expect(stderr + stdout).not.toContain('changeit7');
+    expect(stderr).toContain('tlsCAFile');
+    expect(stderr + stdout).not.toMatch(/changeit7|waiting for the store/);
   });
 });
 
@@ -124,6 +128,63 @@ describe('services neither lose nor duplicate anything', () => {
       expect(output.stderr).not.toMatch(
         /hint: stop all instances|has lost records|cannot be read any further/,
       );
+  });
+});
+
+describe('a store that is out of reach is waited for', () => {
+  it('by a service that starts: it says so at /readyz, goes on once the store is there, and ends at SIGTERM', async () => {
+    const server = await begun(new EventStoreDbServer());
+    await server.stop();
+    const log = begin(server.connectionString());
+    const [port = 0] = await freePorts(1);
+    const url = `http://127.0.0.1:${port}`;
+    const starting = () => launch({ data: log.data('a'), args: [...log.where, '--port', String(port)] });
+    const ask = async (path: string) => {
+      const response = await fetch(url + path).catch(() => undefined);
+      return [response?.status, await response?.text()];
+    };
+    const stopped = starting();
+    onTestFinished(() => void stopped.child.kill('SIGKILL'));
+    await within(60_000, async () => (await ask('/healthz'))[0] === 200);
+    expect(await ask('/readyz')).toEqual([
+      503,
+      expect.stringContaining('is starting and waits for its store'),
+    ]);
+    expect((await ask('/study_participants'))[0]).toBe(503);
+    stopped.child.kill('SIGTERM');
+    expect(await stopped.exited).toBe(0);
+    expect(stopped.output.stderr).toMatch(/ECONNREFUSED.*waiting for it/);
+
+    const service = starting();
+    onTestFinished(() => void service.child.kill('SIGKILL'));
+    await within(60_000, async () => (await ask('/healthz'))[0] === 200);
+    await server.start();
+    await within(60_000, async () => (await ask('/readyz'))[0] === 200);
+    service.child.kill('SIGTERM');
+    expect(await service.exited).toBe(0);
+  });
+
+  it('by one that reads its log when the leader falls silent or nobody leads, and by commands', async () => {
+    const cluster = await begun(new TestCluster());
+    const log = begin(cluster.connectionString());
+    const keys = await log.keysOf();
+    const { leader } = cluster;
+    // After what opens the log.
+    leader.reads.next('none', 'none', 'none');
+    leader.reads.always = 'never-answers';
+    const starting = log.startHere('a');
+    await within(60_000, async () => leader.lookedAt > 0);
+    for (const node of cluster.nodes) node.leader = 'unknown';
+    const listed = log.run('keys', 'list');
+    await delay(6000);
+    leader.reads.clear();
+    for (const node of cluster.nodes) node.leader = node === leader ? undefined : leader;
+    const service = await starting;
+    expect(service.output.stderr).toContain('the store is out of reach: waiting for it');
+    expect((await clientOf(service.url, keys.work).randomize('One', '1', { sex: 'F' })).status).toBe(200);
+    const { code, stdout, stderr } = await listed;
+    expect([code, stdout]).toEqual([0, expect.stringContaining('edc')]);
+    expect(stderr).toContain('waiting for the store, for at most 60 s');
   });
 });
 

@@ -1,6 +1,6 @@
 /** Who may talk to whom: TLS, credentials, and connection strings that cannot be honoured. */
 import { describe, expect, it, vi } from 'vitest';
-import { NO_STREAM, type StoreError } from '../../../src/store/event-store.ts';
+import { isAway, NO_STREAM, type StoreError } from '../../../src/store/event-store.ts';
 import { EventStoreDbStore } from '../../../src/store/eventstoredb/store.ts';
 import { makeCertificate } from '../../support/certificate.ts';
 import { eventStoreDbScene, failureOf, PATIENT } from '../../support/eventstoredb/scene.ts';
@@ -22,7 +22,7 @@ const UNREACHED = { ...PATIENT, appendTimeoutMs: 6000, readTimeoutMs: 6000 };
 
 /** What a store at this address says when it appends and reads. */
 async function failuresAt(port: number, at: string, limits = PATIENT): Promise<StoreError[]> {
-  const store = scene.store(await scene.server(), { at: at.replace('HOST', `localhost:${port}`), limits });
+  const store = scene.store(await scene.server(), { at: at.replaceAll('HOST', `localhost:${port}`), limits });
   return Promise.all([
     failureOf(store.append('study-a', NO_STREAM, records('a', 1))),
     failureOf(readAll(store)),
@@ -65,7 +65,7 @@ describe('TLS and credentials of the connection string', () => {
     const inCluster = `esdb://urn:guessed-password@HOST,localhost:1?${ca}`;
     for (const at of [`esdb://urn:guessed-password@HOST?${ca}`, inCluster, `esdb://HOST?${ca}`]) {
       for (const error of await failuresAt(server.port, at)) {
-        expect([error.failure, error.outcome]).toEqual(['unavailable', 'not-written']);
+        expect([error.failure, error.outcome, isAway(error)]).toEqual(['unavailable', 'not-written', false]);
         expect(error.message).toMatch(/hint: user and password belong in the connection string/);
         expect(JSON.stringify(error) + error.message).not.toContain('guessed');
       }
@@ -76,8 +76,9 @@ describe('TLS and credentials of the connection string', () => {
   it('do not connect without the authority’s certificate or without TLS, and the message says what is missing', async () => {
     const server = await secured();
     const plain = await scene.server();
-    const [withoutAuthority, withoutTls, withTls] = await Promise.all([
+    const [withoutAuthority, inCluster, withoutTls, withTls] = await Promise.all([
       failuresAt(server.port, 'esdb://urn:p@HOST', UNREACHED),
+      failuresAt(server.port, 'esdb://urn:p@HOST,HOST', UNREACHED),
       failuresAt(server.port, 'esdb://HOST?tls=false', UNREACHED),
       failuresAt(plain.port, 'esdb://HOST', UNREACHED),
     ]);
@@ -86,6 +87,8 @@ describe('TLS and credentials of the connection string', () => {
       expect(error.message).toMatch(/tlsCAFile|see the log/);
     }
     expect(withTls[0]?.message).toContain('?tls=false');
+    // To wait would not help.
+    expect([...withoutAuthority, ...inCluster, ...withTls].map(isAway)).toEqual(Array(6).fill(false));
   });
 });
 

@@ -2,7 +2,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, it, vi } from 'vitest';
 import type { RecordBytes } from '../../../events/record.ts';
-import { NO_STREAM } from '../../../src/store/event-store.ts';
+import { isAway, NO_STREAM } from '../../../src/store/event-store.ts';
 import type { AppendFault } from '../../support/eventstoredb/faults.ts';
 import { eventStoreDbScene, failureOf, PATIENT, QUICK } from '../../support/eventstoredb/scene.ts';
 import { readAll, readStream, records, texts } from '../../support/store-contract.ts';
@@ -177,7 +177,7 @@ describe('an append', () => {
       [nowhere, /Name resolution failed.*hint: check that the server runs, and that host and port/],
     ] as const) {
       const error = await failureOf(to.append('study-a', NO_STREAM, records('a', 1)));
-      expect([error.outcome, error.failure]).toEqual(['not-written', 'unavailable']);
+      expect([error.outcome, error.failure, isAway(error)]).toEqual(['not-written', 'unavailable', true]);
       expect(error.message).toMatch(why);
     }
     await server.start();
