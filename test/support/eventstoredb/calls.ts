@@ -105,8 +105,8 @@ export async function decide(
   };
   if (typeof fault === 'object') {
     const end = log.begin(stream, expected, events);
-    await delay(fault.lateMs);
-    end();
+    if (end) await delay(fault.lateMs);
+    end?.();
   }
   switch (fault) {
     case 'fails':
@@ -138,6 +138,7 @@ export async function decide(
       return;
     case 'under-way': {
       const end = log.begin(stream, expected, events);
+      if (!end) break;
       late.push(() => {
         end();
         conclude();

@@ -86,10 +86,14 @@ export class ServerLog {
     return this.#underWay.get(stream)?.ids === idsOf(events);
   }
 
-  /** Takes the place of an append, if it is free. @returns what gives it back, for the append to be written */
-  begin(stream: string, expected: number | 'any', events: readonly ProposedEvent[]): () => void {
+  /** Takes the place of an append. @returns what gives it back, for the append to be written; undefined if it is not free */
+  begin(
+    stream: string,
+    expected: number | 'any',
+    events: readonly ProposedEvent[],
+  ): (() => void) | undefined {
     const current = this.lastRevision(stream);
-    if (expected !== current || this.#underWay.has(stream)) return () => undefined;
+    if (expected !== current || this.#underWay.has(stream)) return undefined;
     this.#underWay.set(stream, { ids: idsOf(events), lastRevision: current + events.length });
     return () => this.#underWay.delete(stream);
   }
