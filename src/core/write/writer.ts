@@ -321,12 +321,12 @@ export class Writer<State, Command, F extends Fact, Outcome> {
     });
   }
 
-  /** Refuses commands whose deadline has passed, unless one of their attempts has landed. */
+  /** Refuses commands whose deadline has passed, unless they are recorded: by one of their attempts, or when they were sent before. */
   #dropLate(items: readonly BatchItem<Command, Outcome>[]): BatchItem<Command, Outcome>[] {
     const now = performance.now();
     return items.filter((item) => {
       if (item.landed || now < item.deadline) return true;
-      this.#settle(item, () => item.reject(this.#unavailable(TOO_LATE)));
+      this.#fail(item, this.#unavailable(TOO_LATE));
       return false;
     });
   }
@@ -357,7 +357,7 @@ export class Writer<State, Command, F extends Fact, Outcome> {
         error,
       );
     // A closed gate says that nothing is recorded, which is not known while an append may still land.
-    return error instanceof DomainError && this.#mayLand
+    return error instanceof DomainError && error.code !== 'unavailable' && this.#mayLand
       ? this.#unavailable('the log takes nothing more', error)
       : error;
   }

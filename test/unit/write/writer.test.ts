@@ -240,6 +240,13 @@ describe('the limits of the writer', () => {
     expect(new Set(all.store.sent.map(({ records }) => idIn(records[0]?.record)))).toEqual(new Set(['001']));
   });
 
+  it('do not keep a command that was recorded when it was sent before from hearing so, however late', async () => {
+    const { here, store } = await scene({ ...SHORT, batchCommands: 1 });
+    await here.submit(randomize('001'));
+    store.always = 'lost-before';
+    expect(await together(here, '002', '001')).toEqual(['unavailable', 'duplicate']);
+  });
+
   it('end the wait for a store that is silent to the end, reads included, and if others are always first', async () => {
     const { memory, here, store } = await scene(SHORT);
     store.always = 'conflict';
