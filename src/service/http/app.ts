@@ -6,6 +6,7 @@ import type { Metrics } from '../monitoring/metrics.ts';
 import { openApiDocument } from './openapi.ts';
 import { docsRouter, pagesRouter } from './pages.ts';
 import { refuseAmbiguous } from './request/ambiguity.ts';
+import { InProgress } from './request/in-progress.ts';
 import { type Locals, modeHeader, noteRefusal, observe } from './request/observation.ts';
 import { HttpProblem, problemOf } from './request/problem.ts';
 import { API_HEADERS, endInPieces, send } from './request/reply.ts';
@@ -50,7 +51,7 @@ export function waitingApp(
   parts: Pick<HttpParts, 'logger' | 'metrics' | 'trustProxy'>,
   why: string,
 ): Express {
-  return apiApp(parts).use((request, response) => {
+  return apiApp({ ...parts, limits: new InProgress() }).use((request, response) => {
     if (request.path === '/healthz') return getHealth(request, response);
     const results = request.path === '/readyz' ? '{}' : '[]';
     send(response, { status: 503, message: why, results, headers: { 'Retry-After': '1' } });
