@@ -112,7 +112,10 @@ it('lists of the past are limited to eight for all keys together, because they a
 });
 
 describe('turns', () => {
-  /** What `callers` want to do, in the order in which it is done; `|` stands for a turn of the event loop. */
+  /**
+   * What `callers` want to do, in the order in which it is done. A capital is a slice of something long; `|` stands for a turn of
+   * the event loop.
+   */
   async function done(callers: readonly string[], ms: number, turns = new InProgress().turns) {
     const order: string[] = [];
     const work = (caller: string) => {
@@ -124,7 +127,15 @@ describe('turns', () => {
       order.push('|');
       if (!isOver) setImmediate(turn);
     });
-    await Promise.all(callers.map((caller) => turns.of(caller).slice(() => work(caller))));
+    await Promise.all(
+      callers.map(async (caller) => {
+        const turn = turns.of(caller.toLowerCase());
+        if (caller !== caller.toLowerCase()) return turn.slice(() => work(caller));
+        const wait = turn.next();
+        if (wait) await wait;
+        work(caller);
+      }),
+    );
     isOver = true;
     return order.join('').replace(/^\|+|\|+$/g, '');
   }
@@ -137,6 +148,10 @@ describe('turns', () => {
 
   it('end with a turn of the event loop after 10 ms of work; then callers take turns', async () => {
     expect(await done([...'aaaaaaaaabc'], 4)).toBe('aaa|abc|aaa|aa');
+  });
+
+  it('have one slice of something long each, of every caller in turn, and the other requests', async () => {
+    expect(await done([...'AAABBCdddddd'], 4)).toBe('Add|Add|Bdd|C|A|B');
   });
 
   it('are short while connections arrive, since Node accepts one in each', async () => {

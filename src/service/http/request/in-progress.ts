@@ -30,17 +30,18 @@ const TURN_MS = 10;
 const TURN_OF_ARRIVAL_MS = 1;
 
 /**
- * The one door to the processor. Work waits here until those before it have had their turn, and each caller (a key, or an
- * address where there is no key) has one piece of work done before any has its second. One piece is let in after another, each
- * once everything that follows from the one before without waiting for input has been done.
+ * The one door to the processor. Requests wait here until those before them have had their turn, and each caller (a key, or an
+ * address where there is no key) has one let in before any has its second. Of what takes longer, one slice is worked on in each
+ * turn of the event loop: neither do requests wait for whole lists, nor lists until nobody asks for anything else.
  */
 class Turns {
-  /** By caller, in the order of their turns. */
-  readonly #waiting = new Map<string, (() => void)[]>();
+  readonly #requests = new CallerQueue();
+  readonly #slices = new CallerQueue();
   /** By caller: the end of what they do one after the other. */
   readonly #inOrder = new Map<string, Promise<unknown>>();
   /** When work began in this turn of the event loop. Undefined: not yet. */
   #began: number | undefined;
+  #hasSliced = false;
   #hasArrival = false;
   #limitMs = TURN_MS;
 
@@ -49,16 +50,9 @@ class Turns {
     this.#hasArrival = true;
   };
 
-  /** Resolves when it is the caller's turn. Undefined: it is now. */
+  /** Resolves when it is the turn of a request of the caller. Undefined: it is now. */
   next(caller: string): Promise<void> | undefined {
-    if (this.#waiting.size === 0 && this.#hasTime()) return undefined;
-    return new Promise((resolve) => {
-      const own = this.#waiting.get(caller);
-      if (own) own.push(resolve);
-      else this.#waiting.set(caller, [resolve]);
-      // One immediate for each: Node settles all promises after each of them, and no sooner.
-      setImmediate(this.#admit);
-    });
+    return this.#wait(this.#requests, caller, this.#mayServe);
   }
 
   /** The turns of one caller. */
@@ -66,13 +60,52 @@ class Turns {
     return {
       next: () => this.next(caller),
       slice: async (work) => {
-        const wait = this.next(caller);
-        // Without an await that is not needed, what the work takes is known when the next one asks.
+        const wait = this.#wait(this.#slices, caller, this.#maySlice);
         if (wait) await wait;
         return work();
       },
       inOrder: (work) => this.#afterOthersOf(caller, work),
     };
+  }
+
+  #wait(queue: CallerQueue, caller: string, may: () => boolean): Promise<void> | undefined {
+    if (queue.isEmpty && may()) return undefined;
+    return new Promise((resolve) => {
+      queue.add(caller, resolve);
+      const admit = () => {
+        if (may()) queue.admitNext();
+        else setImmediate(admit);
+      };
+      // One immediate for each: Node does all that follows from one without waiting for input before it runs the next.
+      setImmediate(admit);
+    });
+  }
+
+  readonly #mayServe = (): boolean => {
+    return this.#elapsed() < this.#limitMs;
+  };
+
+  readonly #maySlice = (): boolean => {
+    this.#elapsed();
+    const may = !this.#hasSliced;
+    this.#hasSliced = true;
+    return may;
+  };
+
+  /** How long this turn of the event loop has worked, in ms. */
+  #elapsed(): number {
+    const now = performance.now();
+    if (this.#began === undefined) {
+      this.#began = now;
+      this.#limitMs = this.#hasArrival ? TURN_OF_ARRIVAL_MS : TURN_MS;
+      this.#hasArrival = false;
+      this.#hasSliced = false;
+      // It comes before the immediates that are set from now on, which the next turn of the loop runs.
+      setImmediate(() => {
+        this.#began = undefined;
+      });
+    }
+    return now - this.#began;
   }
 
   #afterOthersOf<T>(caller: string, work: () => Promise<T>): Promise<T> {
@@ -85,12 +118,23 @@ class Turns {
     this.#inOrder.set(caller, end);
     return result;
   }
+}
 
-  readonly #admit = (): void => {
-    if (!this.#hasTime()) {
-      setImmediate(this.#admit);
-      return;
-    }
+/** What waits, by caller, in the order of their turns. */
+class CallerQueue {
+  readonly #waiting = new Map<string, (() => void)[]>();
+
+  get isEmpty(): boolean {
+    return this.#waiting.size === 0;
+  }
+
+  add(caller: string, enter: () => void): void {
+    const own = this.#waiting.get(caller);
+    if (own) own.push(enter);
+    else this.#waiting.set(caller, [enter]);
+  }
+
+  admitNext(): void {
     const [first] = this.#waiting;
     if (!first) return;
     const [caller, own] = first;
@@ -98,20 +142,6 @@ class Turns {
     this.#waiting.delete(caller);
     if (own.length > 0) this.#waiting.set(caller, own);
     enter?.();
-  };
-
-  #hasTime(): boolean {
-    const now = performance.now();
-    if (this.#began === undefined) {
-      this.#began = now;
-      this.#limitMs = this.#hasArrival ? TURN_OF_ARRIVAL_MS : TURN_MS;
-      this.#hasArrival = false;
-      // It comes before the immediates that are set from now on, which the next turn of the loop runs.
-      setImmediate(() => {
-        this.#began = undefined;
-      });
-    }
-    return now - this.#began < this.#limitMs;
   }
 }
 
@@ -119,7 +149,7 @@ class Turns {
 export interface Turn {
   /** Resolves when it is this caller's turn. Undefined: it is now. */
   next(): Promise<void> | undefined;
-  /** Does a piece of work in this caller's turn. It should take no more than 2 ms. */
+  /** Does a piece of long work when its turn has come. It should take no more than 2 ms. */
   slice<T>(work: () => T): Promise<T>;
   /** Does what few can do at a time, after all else that this caller does in this way: for example, reads the past. */
   inOrder<T>(work: () => Promise<T>): Promise<T>;

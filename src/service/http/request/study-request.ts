@@ -159,10 +159,11 @@ export function keyHandler(
 }
 
 /** What must be answered whatever else the same caller asks for: health checks and code-breaks have turns of their own. */
-const URGENT: ReadonlySet<string> = new Set(['/healthz', '/readyz', '/code_breaks']);
+const URGENT: ReadonlySet<string> = new Set(['GET /healthz', 'GET /readyz', 'POST /code_breaks']);
 
-export function callerNamed(who: string, { path }: Pick<Request, 'path'>): string {
-  return URGENT.has(path) ? `${who} ${path}` : who;
+export function callerNamed(who: string, { method, path }: Pick<Request, 'method' | 'path'>): string {
+  const asked = `${method} ${path}`;
+  return URGENT.has(asked) ? `${who} ${asked}` : who;
 }
 
 /** @throws HttpProblem 503 while the service is not ready */
