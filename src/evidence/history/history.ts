@@ -61,7 +61,7 @@ export interface Past<P extends Readables> {
 
 /**
  * Folds a stream from its beginning up to the first event beyond the moment. That event and all later ones are left out.
- * Every record is checked. Other work gets its turn after each page.
+ * Every record is checked. Other work gets its turn after every few of them.
  *
  * @param isBeyond called for each event in order of revision
  * @param onProgress gets the number of records read so far

@@ -2,7 +2,7 @@
 import type { Express, NextFunction, Request, Response } from 'express';
 import express from 'express';
 import type { Logger } from '../monitoring/logger.ts';
-import type { Metrics } from '../monitoring/metrics.ts';
+import { type Metrics, metricsGatherer } from '../monitoring/metrics.ts';
 import { openApiDocument } from './openapi.ts';
 import { docsRouter, pagesRouter } from './pages.ts';
 import { refuseAmbiguous } from './request/ambiguity.ts';
@@ -62,14 +62,9 @@ export function waitingApp(
 function routePlain(app: Express, parts: HttpParts): void {
   if (parts.servesMetrics) {
     const { registry } = parts.metrics;
-    let gathered: Promise<string> | undefined;
+    const gather = metricsGatherer(registry);
     route(app, '/metrics', '[]', {
-      GET: async (_, response) => {
-        // All who ask in the same turn of the event loop get the same.
-        if (!gathered) setImmediate(() => (gathered = undefined));
-        gathered ??= registry.metrics();
-        plain(response, registry.contentType, Buffer.from(await gathered));
-      },
+      GET: async (_, response) => plain(response, registry.contentType, Buffer.from(await gather())),
     });
   }
   const document = Buffer.from(JSON.stringify(openApiDocument(parts.version), null, 2));

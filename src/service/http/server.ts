@@ -13,7 +13,7 @@ import type { Express, NextFunction, Request, Response } from 'express';
 import express from 'express';
 import type { Registry } from 'prom-client';
 import type { Logger } from '../monitoring/logger.ts';
-import type { Metrics } from '../monitoring/metrics.ts';
+import { type Metrics, metricsGatherer } from '../monitoring/metrics.ts';
 import { cutShort, HttpProblem } from './request/problem.ts';
 import { API_HEADERS, envelope } from './request/reply.ts';
 
@@ -480,8 +480,9 @@ function metricsApp(registry: Registry): Express {
   const app = express();
   app.disable('x-powered-by');
   app.disable('etag');
+  const gather = metricsGatherer(registry);
   app.get('/metrics', async (_, response) => {
-    response.set('Content-Type', registry.contentType).end(await registry.metrics());
+    response.set('Content-Type', registry.contentType).end(await gather());
   });
   app.get('/healthz', (_, response) => {
     response.type('text/plain').send('ok\n');

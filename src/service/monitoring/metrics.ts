@@ -61,6 +61,19 @@ export function makeMetrics(measured: ServiceMeasures): Metrics {
 
 const MIB = 1024 * 1024;
 
+/** Gathers all metrics, which takes some milliseconds: who asks in the same turn of the event loop gets the same text. */
+export function metricsGatherer(registry: Registry): () => Promise<string> {
+  let gathered: Promise<string> | undefined;
+  return () => {
+    if (!gathered)
+      setImmediate(() => {
+        gathered = undefined;
+      });
+    gathered ??= registry.metrics();
+    return gathered;
+  };
+}
+
 /**
  * Metrics of the process. Sizes are rounded: memory to the byte would reveal the length of texts that the process handles,
  * such as the names of arms.
