@@ -351,7 +351,7 @@ it.skipIf(!hasPython).each(STUDIES.map(([name, study], n) => [name, study, seeds
       },
     );
     // Both count the draws with one possible arm, where they are shown.
-    const certain = said.map((one) => /; certain: ([^;]*);/.exec(one)?.[1]);
+    const certain = said.map((one) => /; certain: ([^;\n]*)/.exec(one)?.[1]);
     expect(certain).toEqual([certain[1], certain[0], undefined, undefined, undefined, undefined]);
   },
 );

@@ -28,7 +28,7 @@ import {
 } from '../../../src/core/model/participants.ts';
 import { balance, design, participants, type StudyState, studyState } from '../../../src/core/study/fold.ts';
 import { writeBundle } from '../../../src/evidence/bundle/bundle.ts';
-import type { StreamReport } from '../../../src/evidence/verify/report/report.ts';
+import type { LifeReport, StreamReport } from '../../../src/evidence/verify/report/report.ts';
 import { NO_STREAM } from '../../../src/store/event-store.ts';
 import { MemoryStore } from '../../../src/store/memory.ts';
 import type { BundleFiles } from '../../e2e/audit/bundle-file.ts';
@@ -334,8 +334,12 @@ const tableOf = (tally: Pick<Tally, 'factors'> | undefined) =>
 
 const sum = (numbers: readonly number[]) => numbers.reduce((a, b) => a + b, 0);
 
-/** What a report says of the study, as the vectors have it: only the warnings about its life. */
-function findingsOf({ life, warnings }: StreamReport) {
+/**
+ * What a report says of the study, as the vectors have it: only the warnings about its life, and not what is worth a look, which
+ * came later.
+ */
+function findingsOf({ life: shown, warnings }: StreamReport) {
+  const { secondDraws: _, undoneAmendments: __, ...life }: Partial<LifeReport> = shown ?? {};
   const nothing = {
     ...{ corrected: 0, idsCorrected: 0, voided: {}, changedAfterClosing: {}, revealed: {} },
     unblindingReported: 0,
