@@ -61,7 +61,7 @@ export async function mayRegister(
   what: string,
   isDoubted: boolean,
 ): Promise<boolean> {
-  const question = isDoubted ? `${what}, though an honest list almost never looks like this?` : `${what}?`;
+  const question = isDoubted ? `${what}, though an honest file almost never looks like this?` : `${what}?`;
   if (!options.dryRun) return mayChange(design, options, question, isDoubted ? DOUBT : undefined);
   if (isDoubted && !options.yes)
     note(
@@ -71,7 +71,7 @@ export async function mayRegister(
 }
 
 const DOUBT =
-  'nothing was recorded: an honest list almost never looks like this, as the warnings say (hint: ask whoever made the list; --yes registers it all the same)';
+  'nothing was recorded: an honest file almost never looks like this, as the warnings say (hint: ask whoever made the file; --yes registers it all the same)';
 
 /**
  * Registers the lists for as long as none is refused.

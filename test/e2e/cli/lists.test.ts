@@ -192,10 +192,10 @@ describe('urn lists add', () => {
         expect([tried.code, JSON.parse(tried.stdout).needsYes]).toEqual([0, true]);
         expect(tried.stderr).toMatch(/^warning: .* \(needs --yes\)$/m);
         expect(tried.stderr).toMatch(
-          /^without --yes it would ask "Register .* in Listed .*though an honest list almost never looks like this\?", and/m,
+          /^without --yes it would ask "Register .* in Listed .*though an honest file almost never looks like this\?", and/m,
         );
         expect(saidIn(await adds())).toMatch(
-          /^2 [\s\S]*urn: nothing was recorded: an honest list almost never .*--yes registers it all the same\)$/,
+          /^2 [\s\S]*urn: nothing was recorded: an honest file almost never .*--yes registers it all the same\)$/,
         );
         expect(recordsOf(data, 'ListRegistered')).toHaveLength(already);
         expect((await adds('--yes')).code).toBe(0);
