@@ -176,7 +176,7 @@ describe('a warning', () => {
       'line 10: the code SS can be taken for S5 (line 2), which holds another arm',
     ]);
     expect(add(trialWith(), [...pairs, `R,${CONTROL}`])).toEqual([
-      'codes that can be taken for each other: S5 (line 2) and 55 (line 3), B8 (line 4) and 88 (line 5), A1 (line 6) and a1 (line 7) and 1 more',
+      'codes that can be taken for each other: S5 (line 2) and 55 (line 3), B8 (line 4) and 88 (line 5), A1 (line 6) and a1 (line 7), Z2 (line 8) and 22 (line 9)',
     ]);
   });
 

@@ -295,7 +295,8 @@ function beginsAlike(some: readonly Row[], others: readonly Row[]): boolean {
 /** What a sequence is called, and what is counted without being one. */
 const SEQUENCE_NAME =
   /^#?$|(^|[^a-z])(seq|sequence|order|row|rownames|number|num|nr|no|id|index|rank|n)([^a-z]|$)/i;
-const OTHER_NAME = /block|size|strat|site|cent(er|re)|group|arm|trea?t|kit|pack|code|seed|visit/i;
+const OTHER_NAME =
+  /block|size|strat|site|cent(er|re)|group|arm|trea?t|kit|pack|medic|drug|bottle|code|seed|visit/i;
 
 interface Cell {
   readonly stratum: string;
@@ -314,14 +315,18 @@ export function sequenceProblem(name: string, cells: readonly Cell[]): string | 
     else strata.set(stratum, [number]);
   }
   const parts = [...strata.values()].map(spanOf);
-  const whole = spanOf([...strata.values()].flat());
+  const all = [...strata.values()].flat();
+  const whole = spanOf(all);
   const distinct = parts.reduce((sum, part) => sum + part.distinct, 0);
   const span = parts.reduce((sum, part) => sum + part.most - part.least + 1, 0);
   const isDense = Math.min(span / distinct, (whole.most - whole.least + 1) / whole.distinct) <= 2;
   const isCalledSo = SEQUENCE_NAME.test(name) && distinct >= cells.length / 2;
   if (!isCalledSo && (!isDense || distinct < 0.9 * cells.length)) return undefined;
-  // Each stratum may have numbers of its own.
-  const beginsAnew = parts.length > 1 && parts.every(({ least }) => least === whole.least);
+  // Each stratum may have numbers of its own, or several share them: then no number is there more often than a smaller one.
+  const times = new Map<number, number>();
+  for (const number of all.sort((a, b) => a - b)) times.set(number, (times.get(number) ?? 0) + 1);
+  const areFewer = [...times.values()].every((n, i, before) => n <= (before[i - 1] ?? n));
+  const beginsAnew = parts.length > 1 && (areFewer || parts.every(({ least }) => least === whole.least));
   if (distinct < cells.length || (!beginsAnew && new Set(cells.map(({ cell }) => cell)).size < cells.length))
     return 'has numbers twice';
   const ascends = [...strata.values()].every((own) => own.every((n, i) => i === 0 || n > (own[i - 1] ?? 0)));
@@ -361,10 +366,10 @@ function findings(found: Rare | undefined, told: (lists: string) => string, hint
 
 const SHOWN = 20;
 
-export function someNames(names: readonly string[], all = names.length): string {
+export function someNames(names: readonly string[]): string {
   const between = names.some((name) => name.includes(',')) ? '; ' : ', ';
   const shown = names.slice(0, SHOWN).join(between);
-  return all > SHOWN ? `${shown} and ${all - SHOWN} more` : shown;
+  return names.length > SHOWN ? `${shown} and ${names.length - SHOWN} more` : shown;
 }
 
 function listNames(names: readonly string[]): string {

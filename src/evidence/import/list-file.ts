@@ -302,7 +302,7 @@ function entryNumbers(entries: readonly Entry[], factors: readonly Factor[], sta
   return { all, strata, of };
 }
 
-/** Of more strata, those without entries are not looked for. */
+/** Of more strata, the others are not looked at. */
 const MAX_STRATA = 100_000;
 
 /** Strata of open levels that have no entry, or only one. */

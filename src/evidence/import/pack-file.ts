@@ -10,7 +10,7 @@ import { MAX_ENTRIES, MAX_ENTRY_BYTES, type Pack } from '../../core/model/packs.
 import type { RegisterPacks } from '../../core/study/commands.ts';
 import { whereNow } from '../../core/study/pack-map.ts';
 import { bytesOf, type CsvRow, csvRows, ImportError } from './csv-file.ts';
-import type { Finding } from './list-checks.ts';
+import { type Finding, someNames } from './list-checks.ts';
 import { tellingRule } from './telling-codes.ts';
 
 type Entry = RegisterPacks['entries'][number];
@@ -121,10 +121,8 @@ class SimilarCodes {
 
   /** Of codes of the same arm. */
   warnings(): string[] {
-    const count = this.#sameArm.length;
-    if (count === 0) return [];
-    const more = count > SHOWN ? ` and ${count - SHOWN} more` : '';
-    return [`codes that can be taken for each other: ${this.#sameArm.slice(0, SHOWN).join(', ')}${more}`];
+    if (this.#sameArm.length === 0) return [];
+    return [`codes that can be taken for each other: ${someNames(this.#sameArm)}`];
   }
 
   #add(known: Known): void {
@@ -139,7 +137,6 @@ interface Known {
 }
 
 const REGISTERED = 'registered already';
-const SHOWN = 3;
 /** Those that people mix up most, by the list of the Institute for Safe Medication Practices. */
 const LOOK_ALIKES: Readonly<Record<string, string>> = { o: '0', z: '2', s: '5', b: '8' };
 

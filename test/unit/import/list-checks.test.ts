@@ -241,6 +241,7 @@ describe('a column that numbers the entries', () => {
 
   it.each([
     ['seq', '1 2 3 4 5 6'],
+    ['medication no', '4 2 3 1 6 5'],
     ['seq', '1.0 2.0 5.0 9.0'],
     ['seq', '1 1 2 2 3 3'],
     ['id', 'S01-1 S02-1 S01-2 S02-2'],
@@ -255,5 +256,10 @@ describe('a column that numbers the entries', () => {
     ['seq', '1 2   4'],
   ])('%j is none, or right: %s', (name, cells) => {
     expect(problem(name, cells)).toBeUndefined();
+  });
+
+  it('may begin anew with each site, whose strata share its numbers', () => {
+    expect(problem('seq', '1 2 3 4 5 1 2 3 4', 'aabab' + 'dcdc')).toBeUndefined();
+    expect(problem('seq', '1 2 3 4 5 4 5 6', 'aabab' + 'dcd')).toBe('has numbers twice');
   });
 });
