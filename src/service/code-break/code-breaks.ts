@@ -225,12 +225,13 @@ export class CodeBreaks {
     }
     const revealed = this.#revealFromReserve(study, asked, actor, error);
     this.#lately.set(key, { since: now, revealed });
-    try {
-      return await revealed;
-    } catch (failure) {
-      this.#lately.delete(key);
-      throw failure;
-    }
+    const isShown = await revealed.then(
+      ({ type }) => type === 'revealed',
+      () => false,
+    );
+    // A refusal is not given again: an Idempotency-Key that belongs to another request must not keep the arm from the next.
+    if (!isShown) this.#lately.delete(key);
+    return await revealed;
   }
 
   async #revealFromReserve(
@@ -287,8 +288,7 @@ export class CodeBreaks {
       ...{ study: name, code: asked.code, ...about },
       ...{ category: 'emergency' as const, ...grounds, reveal, shownAt, actor, idempotencyKey },
     };
-    const recordedIn = await this.#keep(key, { reveal: kept, leaving }, error);
-    return { ...revealed, recordedIn, isRepeated: false };
+    return { ...revealed, ...(await this.#keep(key, { reveal: kept, leaving }, error)) };
   }
 
   /** @throws the given error if the participant is not known here, or the key is limited to others */
@@ -306,18 +306,20 @@ export class CodeBreaks {
     return pack !== undefined && isPackWithin(where, pack, design);
   }
 
-  async #keep(key: string, here: OnlyHere, why: Error): Promise<RecordedIn> {
+  async #keep(key: string, here: OnlyHere, why: Error): Promise<Pick<Revealed, 'recordedIn' | 'isRepeated'>> {
     const { pending } = this.#parts;
     const shown = shownIn(here.reveal);
     try {
       if (!pending) throw new Error('a log in memory has no folder');
       await pending.add(here.reveal, here.leaving);
       this.#hooks.onPending?.(why, shown);
-      return 'pending';
+      return { recordedIn: 'pending', isRepeated: false };
     } catch (error) {
-      this.#onlyHere.set(key, here);
+      // Of requests that came together, the first is remembered.
+      const isRepeated = this.#onlyHere.has(key);
+      if (!isRepeated) this.#onlyHere.set(key, here);
       this.#hooks.onUnrecorded?.(error as Error, shown);
-      return 'none';
+      return { recordedIn: 'none', isRepeated };
     }
   }
 

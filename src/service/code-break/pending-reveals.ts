@@ -67,8 +67,10 @@ export class PendingReveals {
    */
   async add(reveal: PendingReveal, leaving = 0): Promise<void> {
     await mkdir(dirname(this.#file), { recursive: true, mode: 0o700 });
-    const { bavail, bsize } = await statfs(dirname(this.#file));
-    if (bavail * bsize < leaving) throw new Error('the room that is left on the disk is for others');
+    if (leaving > 0) {
+      const { bavail, bsize } = await statfs(dirname(this.#file));
+      if (bavail * bsize < leaving) throw new Error('the room that is left on the disk is for others');
+    }
     await this.#append([JSON.stringify(PendingReveal.parse(reveal))]);
   }
 

@@ -163,6 +163,20 @@ describe('a code-break in an emergency', () => {
     expect(await codeBreaks.stop()).toEqual([]);
   });
 
+  it('that could be recorded nowhere is not forgotten for another that came together with it', async () => {
+    const { codeBreaks, reveal, shown, file, refuse } = await scene();
+    refuse('rolled-back');
+    file.fails = NO_SPACE;
+    const reasons = ['the first', 'the second'];
+    const together = reasons.map((reason) => reveal({ grounds: { reason } }, NURSE));
+    expect(await Promise.all(together)).toMatchObject(
+      [false, true].map((isRepeated) => ({ ...shown, recordedIn: 'none', isRepeated })),
+    );
+    file.fails = undefined;
+    await codeBreaks.recordPending();
+    expect(file.lines).toMatchObject([{ reason: 'the first' }]);
+  });
+
   it('that could be recorded nowhere goes to the file if that is possible first', async () => {
     const { codeBreaks, reveal, study, file, refuse } = await scene();
     refuse('rolled-back');
@@ -257,6 +271,17 @@ describe('on a full disk, an emergency', () => {
     store.always = 'none';
     expect(await reveal({ idempotencyKey: 'late' }, by('k1'))).toMatchObject({ isRepeated: false });
     expect(await reveal({}, by('k1'))).toMatchObject({ isRepeated: false, revision: study().revision });
+  });
+
+  it('that was refused, because its Idempotency-Key belongs to another, is not refused again with the next', async () => {
+    const { reveal, by } = await full();
+    const ask = (participantId: string, idempotencyKey: string) =>
+      reveal({ participantId, idempotencyKey }, by('k1'));
+    expect(await Promise.all(['001', '002'].map((id) => ask(id, 'night-1')))).toMatchObject([
+      { type: 'revealed' },
+      { outcome: { type: 'idempotency-key-reused' } },
+    ]);
+    expect(await ask('002', 'night-2')).toMatchObject({ recordedIn: 'log', isRepeated: false });
   });
 
   it('keeps 200 characters of a long reason, and says so; the same request is still the same', async () => {
