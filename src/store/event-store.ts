@@ -32,13 +32,13 @@ export interface EventStore {
    * Records come back byte for byte. The store does not interpret them. A caller awaits an append before it makes the next one
    * to the same stream.
    *
-   * @param isUrgent whether it may use the room that the store keeps in reserve, if it keeps any
+   * @param mayUseReserve whether it may use the room that the store keeps in reserve, if it keeps any
    */
   append(
     stream: string,
     expectedRevision: number,
     records: readonly RecordBytes[],
-    isUrgent?: boolean,
+    mayUseReserve?: boolean,
   ): Promise<AppendResult>;
 
   /** A stream's records from a revision on, in order, in pages; ends at the last record. */

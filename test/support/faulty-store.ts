@@ -31,7 +31,7 @@ export interface Sent {
   readonly stream: string;
   readonly expectedRevision: number;
   readonly records: readonly RecordBytes[];
-  readonly isUrgent: boolean;
+  readonly mayUseReserve: boolean;
 }
 
 export class FaultyStore implements EventStore {
@@ -62,10 +62,15 @@ export class FaultyStore implements EventStore {
       await this.#inside.append(stream, expectedRevision, records);
   }
 
-  readonly append: EventStore['append'] = async (stream, expectedRevision, records, isUrgent = false) => {
-    const append = { stream, expectedRevision, records, isUrgent };
+  readonly append: EventStore['append'] = async (
+    stream,
+    expectedRevision,
+    records,
+    mayUseReserve = false,
+  ) => {
+    const append = { stream, expectedRevision, records, mayUseReserve };
     this.sent.push(append);
-    const send = () => this.#inside.append(stream, expectedRevision, records, isUrgent);
+    const send = () => this.#inside.append(stream, expectedRevision, records, mayUseReserve);
     const fault = this.#faults.shift() ?? this.always;
     if (typeof fault === 'function') return fault(send);
     switch (fault) {
@@ -82,7 +87,7 @@ export class FaultyStore implements EventStore {
       case 'conflict':
         return { type: 'conflict' };
       case 'full-but-for-urgent':
-        if (isUrgent) return send();
+        if (mayUseReserve) return send();
         throw new StoreError('full', 'not-written', 'no room');
       case 'full':
         throw new StoreError('full', 'not-written', 'no room');

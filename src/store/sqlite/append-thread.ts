@@ -15,7 +15,7 @@ export interface AppendRequest {
   readonly expectedRevision: number;
   readonly records: readonly RecordBytes[];
   /** Whether it may use the reserve. */
-  readonly isUrgent: boolean;
+  readonly mayUseReserve: boolean;
 }
 
 /** Why what is not urgent finds no room; undefined when it finds some. Sent when it changes. */
@@ -76,7 +76,7 @@ port.on('message', (message: readonly AppendRequest[] | 'close') => {
 /** What cannot wait is tried again with the room that the reserve gives up. */
 function appendAll(requests: readonly AppendRequest[]): AppendReply[] {
   const replies = transact(requests);
-  const isTriedAgain = (_: unknown, i: number) => requests[i]?.isUrgent === true && isFull(replies[i]);
+  const isTriedAgain = (_: unknown, i: number) => requests[i]?.mayUseReserve === true && isFull(replies[i]);
   const urgent = requests.filter(isTriedAgain);
   if (urgent.length === 0) return replies;
   const again = transact(urgent, () => reserve.giveUp());
@@ -99,7 +99,9 @@ function transact(requests: readonly AppendRequest[], first?: () => void): Appen
     // In the transaction, so that all processes agree whether the reserve is there.
     const missing = first ? undefined : keepReserve();
     const refusal = missing === undefined ? undefined : refused(missing);
-    const replies = requests.map((request) => (refusal && !request.isUrgent ? refusal : append(request)));
+    const replies = requests.map((request) =>
+      refusal && !request.mayUseReserve ? refusal : append(request),
+    );
     committing = true;
     db.exec('COMMIT');
     // The log's first record goes into the database file itself at once. If the write-ahead log is lost, the rest must

@@ -106,14 +106,14 @@ export class SqliteStore implements EventStore {
     stream: string,
     expectedRevision: number,
     records: readonly RecordBytes[],
-    isUrgent = false,
+    mayUseReserve = false,
   ): Promise<AppendResult> {
     if (this.#closing)
       return Promise.reject(new StoreError('unavailable', 'not-written', 'the store is closed'));
     if (!this.#isWriting) this.#thread = this.#startThread();
     this.#isWriting = true;
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ request: { stream, expectedRevision, records, isUrgent }, resolve, reject });
+      this.#waiting.push({ request: { stream, expectedRevision, records, mayUseReserve }, resolve, reject });
       this.#send();
     });
   }

@@ -186,7 +186,9 @@ describe('an urgent command', () => {
       ),
     );
     expect(settled.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected', 'fulfilled']);
-    const sent = store.sent.slice(before).map(({ isUrgent, records }) => [isUrgent, records.length]);
+    const sent = store.sent
+      .slice(before)
+      .map(({ mayUseReserve, records }) => [mayUseReserve, records.length]);
     expect(sent).toEqual([
       [true, 1],
       [false, 1],
@@ -204,7 +206,7 @@ describe('an urgent command', () => {
     store.always = 'full-but-for-urgent';
     const { outcome } = await here.writer.submit(reveal(1, 'first'), NURSE);
     expect(outcome).toMatchObject({ type: 'recorded' });
-    expect(store.sent.slice(before).map(({ isUrgent }) => isUrgent)).toEqual([false, true]);
+    expect(store.sent.slice(before).map(({ mayUseReserve }) => mayUseReserve)).toEqual([false, true]);
   });
 });
 
