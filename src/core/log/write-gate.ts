@@ -164,8 +164,6 @@ interface ComparisonParts {
   readonly gate: WriteGate;
   /** Undefined for a log in memory, which has no past. */
   readonly lastCheckpoints: LastCheckpoints | undefined;
-  /** Reads what else the log is known to have signed. */
-  readonly witnessed?: (() => Promise<readonly KeptState[]>) | undefined;
 }
 
 /** How long after a comparison that found records missing the store is read again, in ms. */
@@ -185,11 +183,10 @@ export class Comparison {
   /**
    * Folds the whole log, and opens the gate if nothing is missing. `onProgress` gets the number of records folded so
    * far.
+   * @param also what else the log is known to have signed
    */
-  async rebuild(onProgress?: (records: number) => void): Promise<void> {
-    const { runner, ledger, gate, lastCheckpoints, witnessed } = this.#parts;
-    // Before the log: other instances go on signing.
-    const also = (await witnessed?.()) ?? [];
+  async rebuild(also: readonly KeptState[], onProgress?: (records: number) => void): Promise<void> {
+    const { runner, ledger, gate, lastCheckpoints } = this.#parts;
     await runner.rebuild(onProgress);
     const isSound = (stream: string) => !runner.halted(stream);
     const missing = async () =>

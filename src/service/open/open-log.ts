@@ -141,18 +141,18 @@ async function openIn(
   const pending = pendingFile === undefined ? undefined : new PendingReveals(pendingFile);
   const codeBreaks = new CodeBreaks({ studies, runner, pending }, hooks);
   const { witness } = settings;
-  const witnessed =
-    witness === undefined ? undefined : () => readWitness(witness, identity, hooks.onUncompared);
-  const comparison = new Comparison({ store, runner, ledger, gate, lastCheckpoints, witnessed });
+  const comparison = new Comparison({ store, runner, ledger, gate, lastCheckpoints });
   const stopFollowing = followReopening(runner, () => hooks.onReopened?.());
   return {
     ...{ store, identity, runner, ledger, gate, verify, lastCheckpoints },
     ...{ keys, studies, codeBreaks, operations },
-    rebuild(onProgress) {
+    async rebuild(onProgress) {
+      // Before the log: other instances go on signing.
+      const also = witness === undefined ? [] : await readWitness(witness, identity, hooks.onUncompared);
       let read = 0;
       return patiently(settings.patience, () => {
         const before = read;
-        return comparison.rebuild((records) => {
+        return comparison.rebuild(also, (records) => {
           read = before + records;
           onProgress?.(read);
         });
