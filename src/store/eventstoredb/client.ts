@@ -67,34 +67,34 @@ export class LogClient {
     });
   }
 
-  /** Reads to the end of what was asked for, or as far as it came before it was cut off. @throws CallError if nothing came */
+  /** Reads to the end of what was asked for, or as far as it came before it was cut off. @throws CallError if no event came */
   read(reading: BoundedReading, timeoutMs: number): Promise<Answer> {
     const messages: ServerMessage[] = [];
-    let missing = enoughEvents(reading);
-    const [whole, part] = [true, false].map((isWhole) => ({ messages, isWhole })) as [Answer, Answer];
+    const enough = enoughEvents(reading);
+    let events = 0;
     const called = this.#call(timeoutMs, (line, deadline, ending: Ending<Answer>) => {
       const call = line.streams.read(readRequest(reading), this.#connection.metadata(), { deadline });
       // An error that nobody listens for would end the process.
       call.on('error', (error) => {
         // The line is not in doubt if it is only slow.
-        if (callError(error).kind === 'timeout' && messages.length > 0) ending.resolve(part);
+        if (callError(error).kind === 'timeout' && events > 0) ending.resolve({ messages, isWhole: false });
         else ending.reject(error);
       });
-      call.on('end', () => ending.resolve(whole));
+      call.on('end', () => ending.resolve({ messages, isWhole: true }));
       call.on('data', (response) => {
         ending.alive();
         const message = messageOf(response);
         if (!message) return;
         messages.push(message);
-        if (message.type !== 'event' || --missing > 0) return;
-        ending.resolve(whole);
+        if (message.type !== 'event' || ++events < enough) return;
+        ending.resolve({ messages, isWhole: true });
         call.cancel();
       });
       return call;
     });
     // Otherwise a page that takes longer than connections last would be begun again and again.
     return called.catch((error: CallError) => {
-      if (messages.length > 0 && CUT_OFF.includes(error.kind)) return part;
+      if (events > 0 && CUT_OFF.includes(error.kind)) return { messages, isWhole: false };
       throw error;
     });
   }
