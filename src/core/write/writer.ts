@@ -82,7 +82,7 @@ export class Writer<State, Command, F extends Fact, Outcome> {
 
   /**
    * Decides a command and answers once its fact is durable.
-   * @throws DomainError `overloaded` (not accepted), `unavailable` (it is unknown whether it was written), and the
+   * @throws DomainError `overloaded` (not accepted), `unavailable` (the message says if it may be recorded), and the
    *   refusals of the write gate: `halted`, `rolled-back`, `moved`, `endangered`
    */
   submit(command: Command, actor: Actor): Promise<WriteResult<Outcome>> {

@@ -220,7 +220,7 @@ class Posts {
     const count = this.#counts.get(keyId) ?? 0;
     if (count >= MAX_POSTS)
       throw tooMany(
-        `This API key already has the maximum of ${MAX_POSTS} requests to write in progress: nothing was recorded (hint: send the same request again)`,
+        `This API key already has the maximum of ${MAX_POSTS} requests to write in progress, so this one was not taken (hint: send the same request again)`,
         1,
       );
     this.#counts.set(keyId, count + 1);
