@@ -137,6 +137,10 @@ describe('a warning', () => {
     add(trial, odd.slice(0, 56));
     expect(read(trial, odd).findings.map((one) => one.text)).toEqual([text]);
     expect(read(trial, odd.slice(0, 56)).findings).toEqual([]);
+    const many = Array.from({ length: 5002 }, (_, i) => `K${10_000 + i},${i % 2 ? ACTIVE : CONTROL}`);
+    expect(read(trialWith(), many).findings[0]?.text).toContain(
+      'right for 5000 of 5000 packs, drawn at random from 5002 (100 %)',
+    );
   });
 
   it('is given of codes of an arm that can be taken for each other; those of different arms are refused', () => {

@@ -87,11 +87,12 @@ function tellingFindings(rows: readonly Row[], sha256: string, { mode }: Design)
   const found = tellingRule(rows, sha256);
   if (!found) return [];
   const { by, right, guessed, of, isOfFile, isCertain } = found;
-  const share = (packs: number) => `${Math.round((100 * packs) / of)} %`;
+  const share = (count: number) => `${Math.round((100 * count) / of)} %`;
+  const packs = of < rows.length ? `packs, drawn at random from ${rows.length}` : 'packs';
   const hint = isOfFile ? 'shuffle the rows' : 'have the codes assigned to the packs at random';
   return [
     {
-      text: `the arm of a pack can be told by ${by}: that is right for ${right} of ${of} packs (${share(right)}), and always guessing the commonest arm for ${guessed} (${share(guessed)}) (hint: ${hint})`,
+      text: `the arm of a pack can be told by ${by}: that is right for ${right} of ${of} ${packs} (${share(right)}), and always guessing the commonest arm for ${guessed} (${share(guessed)}) (hint: ${hint})`,
       needsYes: isCertain && mode === 'live',
     },
   ];
