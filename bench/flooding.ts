@@ -14,7 +14,8 @@ export interface FloodPlan {
   readonly measuredMs: number;
 }
 
-const SETTLE_MS = 500;
+/** By then all connections of a flood have been accepted, one in each turn of the event loop. */
+const SETTLE_MS = 1500;
 const study = `study=${encodeURIComponent(STUDY.name)}`;
 const PARTICIPANT = 'populated-7';
 

@@ -170,6 +170,19 @@ describe('turns', () => {
     expect(await turn.slice(() => 'rendered')).toBe('rendered');
   });
 
+  it('are waited for by what is done in order, too', async () => {
+    const { turns } = new InProgress();
+    const turn = turns.of('a');
+    const order: string[] = [];
+    const work = async () => {
+      order.push('a');
+      vi.advanceTimersByTime(4);
+    };
+    setImmediate(() => setImmediate(() => order.push('|')));
+    await Promise.all(Array.from({ length: 12 }, () => turn.inOrder(work)));
+    expect(order.join('')).toContain('|');
+  });
+
   it('keep what one caller may do only in order apart from what others do', async () => {
     const { turns } = new InProgress();
     const order: string[] = [];

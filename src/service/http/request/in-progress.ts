@@ -109,7 +109,9 @@ class Turns {
   }
 
   #afterOthersOf<T>(caller: string, work: () => Promise<T>): Promise<T> {
-    const result = (this.#inOrder.get(caller) ?? Promise.resolve()).then(work);
+    const before = this.#inOrder.get(caller);
+    // A store may answer without waiting for input: then all of them would be done at once.
+    const result = before ? before.then(() => this.next(caller)).then(work) : work();
     const end = result
       .catch(() => undefined)
       .then(() => {
