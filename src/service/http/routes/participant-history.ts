@@ -19,7 +19,7 @@ import {
 } from '../request/openapi-operation.ts';
 import { refuseProblems, unknownParameters } from '../request/parameters.ts';
 import { HttpProblem } from '../request/problem.ts';
-import { resultJson, SUCCESS } from '../request/reply.ts';
+import { listJson, SUCCESS } from '../request/reply.ts';
 import { mayKnowOf, type Services, studyHandler } from '../request/study-request.ts';
 
 const SCOPES = ['read', 'blinded', 'audit'] as const;
@@ -114,7 +114,7 @@ export function getParticipantHistory(services: Services) {
       ...common(event),
       ...(withNotes && notesOf(event)),
     }));
-    const results = resultJson(ParticipantHistoryResult, shown);
+    const results = listJson(ParticipantHistoryResult, shown);
     return { status: 200, message: SUCCESS, results, revision: study.revision };
   });
 }
