@@ -6,8 +6,9 @@ import { existsSync } from 'node:fs';
 // is still starting has accepted nothing that it would have to finish; one that has handles the signal itself.
 if (['serve', 'relay'].includes(process.argv[2]))
   for (const signal of ['SIGTERM', 'SIGINT'])
-    process.on(signal, () => {
-      if (process.listenerCount(signal) > 1) return;
+    process.once(signal, () => {
+      // Once removes this one before it is called.
+      if (process.listenerCount(signal) > 0) return;
       process.stderr.write('urn: stopped before it was ready\n');
       process.exit(0);
     });
