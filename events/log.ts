@@ -11,6 +11,8 @@ export const LogCreated = defineEvent('LogCreated', 1, {
   ...inTheClear,
   stream: 'log',
   data: z.strictObject({
+    /** Of the whole log: how every record in it is written. */
+    format: z.literal('urn-log@1'),
     logId: z.uuid(),
     /**
      * Also the name of the signing key, so it has no space and no `+` (C2SP signed-note). Short, because each receipt

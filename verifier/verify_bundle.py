@@ -790,7 +790,9 @@ STRATUM = {"levels?": ListOf(1, NAME)}
 # By type and version.
 EVENTS = {
     # log
-    "LogCreated@1": Event({"logId": UUID, "logName": LOG_NAME, "publicKey": NAME}, {}),
+    "LogCreated@1": Event(
+        {"format": one_of("urn-log@1"), "logId": UUID, "logName": LOG_NAME, "publicKey": NAME}, {}
+    ),
     "SigningKeyRotated@1": Event({"publicKey": NAME, "endorsement": NAME, "reason": NAME}, {}),
     "LogRecovered@1": Event(
         {

@@ -24,7 +24,7 @@ export async function begunWith(...ids: readonly string[]): Promise<MemoryStore>
   const make = async () => {
     const store = new MemoryStore();
     const { publicKey } = makeSigningKey('trial-log');
-    const data = { logId: LOG_ID, logName: 'trial-log', publicKey };
+    const data = { format: 'urn-log@1' as const, logId: LOG_ID, logName: 'trial-log', publicKey };
     const place = { stream: 'log', actor: OPERATOR, tools: fixedTools(++series) };
     await store.append('log', -1, [stored({ type: 'LogCreated', data, sections: {} }, 0, place)]);
     const { keys, studies, post } = await startProcess(store);

@@ -584,7 +584,8 @@ class History:
         self.warnings = {}
         self.made = 0
         self.append('log', 'LogCreated', {
-            'logId': self.log_id, 'logName': log_name, 'publicKey': verifier_key(log_name)})
+            'format': 'urn-log@1', 'logId': self.log_id, 'logName': log_name,
+            'publicKey': verifier_key(log_name)})
 
     @property
     def factors(self):

@@ -136,7 +136,7 @@ async function beginLog(
       `there is a signing key already, for a log named "${key.name}" (hint: use --log-name ${key.name})`,
     );
   const logId = newId();
-  const data = { logId, logName, publicKey: key.publicKey };
+  const data = { format: 'urn-log@1' as const, logId, logName, publicKey: key.publicKey };
   const header = { id: newId(), log: logId, stream: 'log', revision: 0, at: now().toISOString(), actor };
   const record = encodeRecord(header, { type: 'LogCreated', data, sections: {} }, newSalt);
   const { type } = await store.append('log', NO_STREAM, [record]);

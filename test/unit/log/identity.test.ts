@@ -47,7 +47,7 @@ describe('a new log', () => {
     const [first, ...more] = (await readAll(store)).map((record) => decodeRecord(record));
     expect(more).toEqual([]);
     const { logId, signingKey } = identity;
-    const data = { logId, logName: 'trial-7', publicKey: signingKey.publicKey };
+    const data = { format: 'urn-log@1', logId, logName: 'trial-7', publicKey: signingKey.publicKey };
     expect(first).toMatchObject({
       ...{ type: 'LogCreated', stream: 'log', revision: 0, log: logId, data, actor: OPERATOR },
     });
@@ -131,7 +131,7 @@ describe('an existing log', () => {
   it('is not opened if its first record says that it is another log', async () => {
     const [store, keys] = [new MemoryStore(), keyring()];
     const { publicKey } = keys.loadOrMake('urn');
-    const data = { logId: fixedId(3), logName: 'urn', publicKey };
+    const data = { format: 'urn-log@1' as const, logId: fixedId(3), logName: 'urn', publicKey };
     const created: Fact = { type: 'LogCreated', data, sections: {} };
     await store.append('log', NO_STREAM, [stored(created, 0, { stream: 'log', actor: OPERATOR })]);
     await expect(open(store, keys)).rejects.toMatchObject(refusal('not its LogCreated'));

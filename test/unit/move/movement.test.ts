@@ -32,7 +32,7 @@ const rotated: Fact = {
 };
 const created: Fact = {
   type: 'LogCreated',
-  data: { logId: LOG_ID, logName: 'trial-log', publicKey: 'k' },
+  data: { format: 'urn-log@1', logId: LOG_ID, logName: 'trial-log', publicKey: 'k' },
   sections: {},
 };
 

@@ -120,7 +120,7 @@ export class Log implements RecordSource {
 /** A log with these keys and only this study. */
 export function logOf(steps: readonly Step[], keys: readonly AccessCommand[] = KEYS): Log {
   const log = new Log();
-  const data = { logId: LOG_ID, logName: LOG_NAME, publicKey: KEY.publicKey };
+  const data = { format: 'urn-log@1' as const, logId: LOG_ID, logName: LOG_NAME, publicKey: KEY.publicKey };
   log.append('log', { type: 'LogCreated', data, sections: {} }, OPERATOR);
   let state = access.initial();
   for (const command of keys) {

@@ -229,7 +229,8 @@ describe('a failure in the streams log and access is found if', () => {
     });
     expect((await verify(logOf(HISTORY), { trusted: [trust(other), trust(KEY)] })).ok).toBe(true);
     const log = logOf(HISTORY);
-    const data = { logId: STUDY.slice(6), logName: LOG_NAME, publicKey: KEY.publicKey };
+    const { publicKey } = KEY;
+    const data = { format: 'urn-log@1' as const, logId: STUDY.slice(6), logName: LOG_NAME, publicKey };
     log.append('log', { type: 'LogCreated', data, sections: {} }, OPERATOR);
     expect(await divergenceOf(log, 'log')).toMatchObject({ revision: 1, field: 'type' });
   });
