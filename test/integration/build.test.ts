@@ -205,15 +205,15 @@ const json = (name: string) => JSON.parse(read(name)) as { version: string; name
 
 const inOrder = (a = '', b = '') => a.localeCompare(b, 'en', { numeric: true });
 
-it('the last version in the changelog is the version of the program, and what came after stands above it', () => {
+it('the first version in the changelog is the version of the program, which has "-dev" until it is released', () => {
   const headings = [...read('CHANGELOG.md').matchAll(/^## (.*)$/gm)].map(([, text = '']) => text);
-  expect(headings[0]).toBe('Unreleased');
-  const versions = headings
-    .slice(1)
-    .map((heading) => /^(\d+\.\d+\.\d+) \(\d{4}-\d\d-\d\d\)$/.exec(heading)?.[1]);
-  expect(versions[0]).toBe(json('package.json').version);
-  expect(versions).toEqual([...new Set(versions)].toSorted(inOrder).toReversed());
-  expect(json('package-lock.json')).toMatchObject({ version: versions[0], name: json('package.json').name });
+  const [first = '', ...earlier] = headings;
+  const [, next, when] = /^(\d+\.\d+\.\d+) \((unreleased|\d{4}-\d\d-\d\d)\)$/.exec(first) ?? [];
+  const { version, name } = json('package.json');
+  expect(version).toBe(when === 'unreleased' ? `${next}-dev` : next);
+  const released = earlier.map((text) => /^(\d+\.\d+\.\d+) \(\d{4}-\d\d-\d\d\)$/.exec(text)?.[1]);
+  expect([next, ...released]).toEqual([...new Set([next, ...released])].toSorted(inOrder).toReversed());
+  expect(json('package-lock.json')).toMatchObject({ version, name });
 });
 
 it('the package runs without its sources, and has what its documents name', () => {
