@@ -1660,7 +1660,7 @@ def check_grant(data: Json) -> None:
     for scope in scopes & {"audit", "force", "supply"}:
         expect_that(f"data.scopes: {scope} without blinded", "blinded" not in scopes)
     can_steer = "audit" in scopes and scopes & {"randomize", "correct", "force", "manage"}
-    can_choose = {"randomize", "force"} <= scopes
+    can_choose = "randomize" in scopes and scopes & {"force", "manage"}
     may_act = "allowPrediction" in data or not (can_steer or can_choose)
     expect_that("data.allowPrediction: with scopes that can steer the next arm", may_act)
 

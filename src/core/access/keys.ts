@@ -63,8 +63,6 @@ export class Keys {
 
   /** Issues a key. The returned `apiKey` is the only copy: only its SHA-256 is stored. */
   async issue(grant: Grant, actor: Actor): Promise<{ keyId: string; apiKey: string } | { refused: string }> {
-    const why = grantProblem(grant);
-    if (why !== undefined) return { refused: why };
     for (;;) {
       const keyId = newKeyId();
       const apiKey = newApiKey();
@@ -150,7 +148,7 @@ function decideAccess(state: Access, command: AccessCommand): Decision<AccessFac
     return { fact: { type: 'ApiKeyRevoked', data, sections: {} }, outcome: { type: 'revoked' } };
   }
   const { grant, sha256 } = command;
-  const why = recordedProblem(grant);
+  const why = grantProblem(grant);
   if (why) return { outcome: { type: 'refused', why } };
   if (known || state.bySha256.has(sha256)) return { outcome: { type: 'key-id-taken' } };
   const { user, scopes, studies, where, expiresAt, allowPrediction } = grant;
@@ -181,12 +179,7 @@ const STEERING: readonly Pair[] = [
   ['force', 'audit', 'see generator states and enter allocations can choose who gets the next arm'],
   ['force', 'randomize', 'randomize and enter an allocation by hand can choose the arm'],
   ['manage', 'audit', 'see generator states and close a study can choose who does not get the next arm'],
-];
-/** Older logs have keys with both, so no record is judged by it. */
-const AMENDS_BETWEEN: Pair = [
-  'manage',
-  'randomize',
-  'randomize and amend the ratio in between can choose the arm',
+  ['manage', 'randomize', 'randomize and amend the ratio in between can choose the arm'],
 ];
 
 const UNBLINDING: readonly Pair[] = [
@@ -196,13 +189,7 @@ const UNBLINDING: readonly Pair[] = [
 ];
 
 /** Why such a key is not issued; undefined if it may be. */
-export function grantProblem(grant: Grant): string | undefined {
-  return recordedProblem(grant) ?? steeringProblem(grant, [AMENDS_BETWEEN]);
-}
-
-/** Why no log has such a key. */
-function recordedProblem(grant: Grant): string | undefined {
-  const { scopes, where } = grant;
+export function grantProblem({ allowPrediction, scopes, where }: Grant): string | undefined {
   const has = (scope: Scope) => scopes.includes(scope);
   if (has('audit') && has('blinded'))
     return 'a key with "audit" reveals arms by its nature, so it cannot be "blinded" (hint: use "read,audit", or "blinded" alone)';
@@ -214,11 +201,7 @@ function recordedProblem(grant: Grant): string | undefined {
     return 'a key with "audit" sees the whole study, so it cannot be limited with --where (hint: leave out one of the two)';
   if (has('manage') && where)
     return 'a key with "manage" opens and closes whole studies, so it cannot be limited with --where (hint: leave out one of the two; --study limits it to some studies)';
-  return steeringProblem(grant, STEERING);
-}
-
-function steeringProblem({ scopes, allowPrediction }: Grant, pairs: readonly Pair[]): string | undefined {
-  const found = pairs.find(([one, other]) => scopes.includes(one) && scopes.includes(other));
+  const found = STEERING.find(([one, other]) => has(one) && has(other));
   if (!found || allowPrediction) return undefined;
   const [one, other, what] = found;
   return `whoever can ${what}, so "${one}" with "${other}" is refused (hint: issue two keys to two people, or insist with --allow-prediction, which is recorded)`;
@@ -238,7 +221,7 @@ export function scopeWarnings({ user, scopes, studies }: Grant, valid: readonly 
     !(scopes.includes(one) && scopes.includes(other)) &&
     ((scopes.includes(one) && hasElsewhere(other)) || (scopes.includes(other) && hasElsewhere(one)));
   const ids = others.map(({ keyId }) => keyId).join(', ');
-  const shared = [...STEERING, AMENDS_BETWEEN, ...UNBLINDING]
+  const shared = [...STEERING, ...UNBLINDING]
     .filter(([one, other]) => isShared(one, other))
     .map(
       ([one, other, what]) =>

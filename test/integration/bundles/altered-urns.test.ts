@@ -301,6 +301,8 @@ const entries = bundlesOf(FORCED);
 /** The key of `desk`. */
 const scopes = (granted: string, members: object = {}) =>
   issuedWith(1, { scopes: ['force', granted], ...members });
+const manages = (members: object = {}) =>
+  issuedWith(1, { scopes: ['manage', 'randomize'], where: undefined, ...members });
 const knowingly = { allowPrediction: true };
 // Whatever else cannot be of an entry is in test/vectors/life-histories.json.
 entries.alterations('both verifiers of altered entries', {
@@ -323,6 +325,8 @@ entries.alterations('both verifiers of altered entries', {
     ],
     ['a key of force and randomize', scopes('randomize'), inClear('access/1')],
     ['a key of force and randomize, knowingly', scopes('randomize', knowingly), inClear('ok')],
+    ['a key of manage and randomize', manages(), inClear('access/1')],
+    ['a key of manage and randomize, knowingly', manages(knowingly), inClear('ok')],
     ['a key of force and correct', scopes('correct'), inClear('ok')],
   ],
 });
