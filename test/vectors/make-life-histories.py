@@ -24,16 +24,15 @@ import numpy
 PRIVATE_KEY = '9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60'
 PUBLIC_KEY = 'd75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a'
 
-NEW_SCOPES = {'unblind', 'manage', 'correct', 'force', 'supply'}
 # An allocation from outside that is entered later than this is pointed out.
 LATE = timedelta(days=7) // timedelta(milliseconds=1)
 # How many rows back a state is looked for that an imported row was drawn from.
 ROWS_BACK = 32
-NEW_SETTINGS = {'blinding', 'start', 'protocol', 'limits', 'policies', 'ratio'}
 # Members of a design that are left out of the studies in which none of them ever changes.
 OF_ARMS = ('treatments', 'slots', 'epoch', 'urn')
-# A site replaces at most so many packs of one participant.
+# A site replaces at most so many packs of one participant, and only while every arm has so many packs left for them.
 REPLACEMENTS = 3
+MARGIN = 3
 # What is included in a bundle: all sections, the arms, none.
 CONTENTS = ['full', 'open', 'blinded']
 
@@ -584,8 +583,7 @@ class History:
         self.warnings = {}
         self.made = 0
         self.append('log', 'LogCreated', {
-            'format': 'urn-log@1', 'logId': self.log_id, 'logName': log_name,
-            'publicKey': verifier_key(log_name)})
+            'format': 'urn-log@1', 'logId': self.log_id, 'logName': log_name, 'publicKey': verifier_key(log_name)})
 
     @property
     def factors(self):
@@ -665,7 +663,7 @@ class History:
     def delay(self, stream):
         return self.number(f'delay {self.where(stream)}', 3)
 
-    def append(self, stream, kind, data, actor=None, sections=None, version=1):
+    def append(self, stream, kind, data, actor=None, sections=None):
         revision = self.revision(stream)
         where = self.where(stream)
         new_id = str(self.uuid7(f'id {where}'))
@@ -678,7 +676,7 @@ class History:
         }
         record = canonical({
             'actor': actor or self.by_operator, 'at': instant(self.clock), 'data': data, 'id': new_id,
-            'log': self.log_id, 'revision': revision, 'stream': stream, 'type': kind, 'version': version,
+            'log': self.log_id, 'revision': revision, 'stream': stream, 'type': kind, 'version': 1,
             'seals': {name: sha256(canonical(section).encode()).hex() for name, section in sealed.items()},
         })
         self.streams[stream].append((record, canonical(sealed), leaf_hash(record)))
@@ -784,13 +782,12 @@ class History:
 
     def key(self, user, *scopes, studies=None, where=None, expires_at=None):
         may_predict = ('audit' in scopes and {'randomize', 'manage', 'correct', 'force'} & set(scopes)
-                       or {'randomize', 'force'} <= set(scopes))
+                       or 'randomize' in scopes and {'manage', 'force'} & set(scopes))
         data = present(
             keyId='k' + self.digest(f'key {user}').hex()[:12], user=user, scopes=list(scopes), studies=studies,
             where=where, expiresAt=expires_at, allowPrediction=True if may_predict else None)
         text = self.digest(f'text of the key of {user}')
-        self.append('access', 'ApiKeyIssued', data, sections={'credential': {'sha256': sha256(text).hex()}},
-                    version=2 if NEW_SCOPES & set(scopes) else 1)
+        self.append('access', 'ApiKeyIssued', data, sections={'credential': {'sha256': sha256(text).hex()}})
         self.keys[user] = data
 
     def revoke(self, user, reason=None):
@@ -818,13 +815,12 @@ class History:
             {'studyId': self.study_id, 'configuration': self.configuration, 'seedSource': source,
              'seedWeak': seed < 2**96,
              'algorithm': {'name': 'wei-urn-method1-pcg64', 'version': 2 if self.design.has_ratio else 1}},
-            sections={'generator': {'seed': str(seed), 'bgState': self.bg_state}},
-            version=2 if NEW_SETTINGS & set(self.configuration) else 1)
+            sections={'generator': {'seed': str(seed), 'bgState': self.bg_state}})
         self.registered_at = self.last_at()
 
-    def said(self, kind, data, by, behalf=None, request=None, sections=None, version=1):
+    def said(self, kind, data, by, behalf=None, request=None, sections=None):
         sealed = present(**(sections or {}), request={'idempotencyKey': request} if request else None)
-        self.append(self.stream, kind, data, self.actor(by, behalf), sealed, version)
+        self.append(self.stream, kind, data, self.actor(by, behalf), sealed)
 
     def by_factor(self, places):
         return dict(zip(self.design.names, self.names(places)))
@@ -982,8 +978,7 @@ class History:
                 self.give(pack, participant)
             self.said('ParticipantRandomized',
                       present(participantId=participant, levels=self.named(places), code=pack), by, behalf,
-                      request, {'allocation': {'treatment': treatment}, 'draw': draw},
-                      version=2 if 'slot' in draw or pack else 1)
+                      request, {'allocation': {'treatment': treatment}, 'draw': draw})
 
     def least_taken(self, arm):
         """Of the slots of an arm, the first of those with the fewest participants whom the urns hold."""
@@ -1069,12 +1064,12 @@ class History:
     def pause(self, reason, by=None, behalf=None, request=None):
         assert self.status == 'open'
         self.status = 'paused'
-        self.said('StudyPaused', {'reason': reason}, by, behalf, request, version=2 if by or request else 1)
+        self.said('StudyPaused', {'reason': reason}, by, behalf, request)
 
     def resume(self, reason, by=None, behalf=None, request=None):
         assert self.status == 'paused'
         self.status = 'open'
-        self.said('StudyResumed', {'reason': reason}, by, behalf, request, version=2 if by or request else 1)
+        self.said('StudyResumed', {'reason': reason}, by, behalf, request)
 
     def close(self, cause, reason, by=None, approvals=None, request=None):
         assert self.status in ('open', 'paused')
@@ -1121,8 +1116,7 @@ class History:
                        history=history, protocol=protocol, reason=reason)
         self.said('StudyAmended', data, by, behalf, request)
 
-    def instead(self, about, act, change=None, found=None, pattern=None, arm=None, sections=None, field=None,
-                version=None):
+    def instead(self, about, act, change=None, found=None, pattern=None, arm=None, sections=None, field=None):
         """Keeps a copy that is altered: the study as it is now, with one more record that must not be there.
 
         @param act what is done in the copy
@@ -1131,7 +1125,6 @@ class History:
         @param pattern whether only the pattern of ids tells
         @param arm another treatment in the sealed allocation
         @param sections alters what is sealed
-        @param version of the record, in place of its own
         @param field which member is wrong: one for all contents in which it is found, or a list with one for each
         """
         altered = copy.deepcopy(self)
@@ -1141,7 +1134,6 @@ class History:
         record = json.loads(text)
         if change:
             change(record['data'])
-        record['version'] = version or record['version']
         if arm or sections:
             content = json.loads(sealed)
             if arm:
@@ -1240,8 +1232,8 @@ class History:
         return [pack for code, pack in self.packs.items() if self.is_free(code) and pack['treatment'] == treatment
                 and (pack['level'] is None or any(level is pack['level'] for level in levels))]
 
-    def are_stocked(self, treatments, places):
-        return all(self.free_packs(treatment, places) for treatment in treatments)
+    def are_stocked(self, treatments, places, margin=1):
+        return all(len(self.free_packs(treatment, places)) >= margin for treatment in treatments)
 
     def next_pack(self, participant, treatment, places):
         """@param participant the id as randomized"""
@@ -1290,7 +1282,9 @@ class History:
         is_supply = by is None or 'supply' in self.keys[by]['scopes']
         treatment = self.arms[person['arm']]
         self.must(self.status in ('open', 'paused', 'closed') and person['code'])
-        self.must(self.are_stocked([treatment] if is_supply else self.arms, person['levels']))
+        self.must((person['voided'] or {}).get('cause') not in ('duplicate', 'never-enrolled', 'entry'))
+        self.must(self.are_stocked([treatment], person['levels']) if is_supply
+                  else self.are_stocked(self.arms, person['levels'], MARGIN))
         self.must(is_supply or person['replacements'] < REPLACEMENTS)
         if by:
             self.must({'supply', 'randomize'} & set(self.keys[by]['scopes']))
@@ -1555,16 +1549,12 @@ class History:
         self.append(self.stream, 'StudyRecovered', declared,
                     sections={'generator': {'seed': str(seed), 'bgState': self.bg_state}})
 
-    def move(self, to, reason=None, arrived_from=None, given_up=False):
+    def move(self, to, reason=None, arrived_from=None):
         """This is the target if it says where it arrived from, otherwise the source."""
         move = self.uuid4(f'move to {to}')
-        for stream in ('log', 'access', self.stream):
-            self.append(stream, 'LogMoved', present(move=move, to=to, reason=reason))
-        for stream in ('log', 'access', self.stream):
-            if arrived_from:
-                self.append(stream, 'LogArrived', {'move': move, 'from': arrived_from})
-            elif given_up:
-                self.append(stream, 'LogReopened', {'move': move})
+        self.append('log', 'LogMoved', present(move=move, to=to, reason=reason))
+        if arrived_from:
+            self.append('log', 'LogArrived', {'move': move, 'from': arrived_from})
 
     def vector(self):
         imported = {how: self.imported.count(how) for how in ('redrawn', 'unproven')} if self.imported else None
@@ -1876,20 +1866,20 @@ def code_breaks():
              behalf='Nurse J. Okafor')
     h.enrol('nurse', *ids(2, 6, '{:03}'))
     h.reveal('safety-report', '003', 'SUSAR 17')
-    h.reveal('monitoring', '004', 'first line\n\tsecond line', by='desk', shown_ago=5000)
+    h.reveal('monitoring', '004', 'first line\n\tsecond line', by='desk')
     h.pause('review', by='manager')
-    h.reveal('planned', '005', 'as planned', requested_by='the statistician', shown_ago=0)
+    h.reveal('planned', '005', 'as planned', requested_by='the statistician')
     h.reveal('emergency', '006', 'status epilepticus', by='desk', shown_ago=3_600_000, request='er-4712')
     h.close('end', 'done', by='manager')
     h.reveal('end', '002', 'the letter to the participant')
-    h.reveal('other', '002', 'again', by='desk', shown_ago=-1000)
-    h.reveal('emergency', '001', 'the same participant again', by='site-11')
+    h.reveal('other', '002', 'again', by='desk')
+    h.reveal('emergency', '001', 'the same participant again', by='site-11', shown_ago=-1000)
     h.key('data', 'correct', 'blinded')
     h.key('data-11', 'correct', where=[{'factor': 'site', 'levels': ['11']}])
     h.key('site-30', 'unblind', where=[{'factor': 'site', 'levels': ['30']}])
     h.correct('002', h.next_levels('002', 'sex'), by='data', request='c-1')
     h.correct('001', {'site': '30'}, 'transfer', by='data-11', request='c-1')
-    h.reveal('emergency', '001', 'at the new site', by='site-30')
+    h.reveal('emergency', '001', 'at the new site', by='site-30', shown_ago=0)
     h.reveal('emergency', '001', 'at the site where they were randomized', by='site-11')
     h.reopen('more participants', [RUIZ], by='manager')
     h.enrol('nurse', *ids(7, 10, '{:03}'))
@@ -1992,7 +1982,7 @@ def recovered_twice():
 
 
 def moved():
-    h = History('the log moved here, a second move was given up, and a third one took it away', {
+    h = History('the log moved here, the target of a second move was lost, and a third one took it away', {
         'name': 'MOVED', 'treatments': ['A', 'B', 'C'], 'factors': factors(sex=['m', 'f'], site=['1', '2'])})
     h.key('site', 'randomize', 'read')
     h.register()
@@ -2000,8 +1990,9 @@ def moved():
     h.move('esdb://store:2113/urn', 'new server', arrived_from='sqlite:/var/lib/urn')
     h.enrol('site', '001-0004')
     h.pause('another move')
-    h.move('sqlite:/srv/urn', given_up=True)
-    h.resume('it was given up')
+    h.move('sqlite:/srv/urn')
+    h.begin_anew(h.declare_loss(1, 'the new server burned down', signed=(9, 0)))
+    h.resume('we stay here')
     h.enrol('site', *ids(5, 8))
     h.move('sqlite:/srv/urn-2')
     return h
@@ -2304,11 +2295,11 @@ def imported_while_paused():
     h.begin_import(there.file(is_shuffled=True), names={'ndard': 'standard', 'new (2)': 'new'},
                    approvals=[RUIZ, BOARD])
     h.import_rows(3)
-    h.reveal('emergency', 'P02', 'anaphylaxis, ICU', by='desk', request='1')
+    h.reveal('emergency', 'P02', 'anaphylaxis, ICU', by='desk', request='1', shown_ago=1000)
     h.import_rows(20)
     h.report('label', 'P05', 'read by the participant', by='desk', inadvertent=True)
     h.move('sqlite:/new', arrived_from='sqlite:/old')
-    h.reveal('planned', 'P01', 'as planned', shown_ago=1000)
+    h.reveal('planned', 'P01', 'as planned')
     h.import_rows()
     h.reveal('other', 'P30', 'between the last row and the end', by='desk')
     h.end_import()
@@ -2443,6 +2434,12 @@ def recovered_while_importing():
     return h
 
 
+def pick_for_draw(sections):
+    draw = sections.pop('draw')
+    sections['pick'] = {'weights': draw['balls'],
+                        **{name: draw[name] for name in ('bgStateBefore', 'bgStateAfter', 'salt', 'uniform53')}}
+
+
 def sites_come_and_go():
     h = History('levels added, closed and reopened between allocations, by keys and by people', {
         'name': 'SITES COME AND GO', 'treatments': ['A', 'B', 'C'], 'protocol': {'version': '1.0'},
@@ -2456,6 +2453,7 @@ def sites_come_and_go():
     h.enrol('nurse', *ids(1, 5))
     h.instead('a level that is added by the next amendment', lambda it: it.enrol('nurse', '001-0006'),
               lambda data: data['levels'][1].update(level='50'))
+    h.instead('a pick in place of the draw', lambda it: it.enrol('nurse', '001-0006'), sections=pick_for_draw)
     h.amend(added('site', '50'), by='manager', request='site-50', reason='a new site')
     h.enrol('site-50', *ids(6, 7))
     h.enrol('nurse', '001-0008', levels=['m', '11'])
@@ -2843,6 +2841,8 @@ def entered_by_hand():
     h.correct('001-0009', {'sex': 'f'}, note='and now they move', by='data')
     h.instead('drawn by the counts from before a correction of somebody who was entered', lambda it: it.enrol(
         'nurse', '001-0016', levels=['f', 'Nord'], counts=it.counts_otherwise()), found=['full'])
+    h.instead('a code-break that was shown before, and is no emergency', lambda it: it.reveal(
+        'planned', '001-0011', 'as planned', shown_ago=60_000), field='data.shownAt')
     h.reveal('emergency', '001-0011', 'anaphylaxis, ICU', shown_ago=60_000)
     h.rename('001-0011', '001-0110', by='site-2', request='2')
     h.void('001-0011', 'duplicate', duplicate_of='001-0012', by='data')
@@ -3165,8 +3165,8 @@ def arms_are_added():
     h.enrol('nurse', *ids(1, 12))
     h.void('001-0002', 'duplicate', duplicate_of='001-0001', by='data')
     h.correct('001-0003', h.next_levels('001-0003', 'sex'), by='data')
-    h.instead('a slot, while there is no ratio', lambda it: it.enrol('nurse', '001-0013'), version=2,
-              sections=put('draw', slot=0), field=['draw.slot', 'version', 'version'])
+    h.instead('a slot, while there is no ratio', lambda it: it.enrol('nurse', '001-0013'), found=['full'],
+              sections=put('draw', slot=0), field='draw.slot')
     h.instead('an arm with two slots and two with twenty', lambda it: it.amend(arm_added('C', 20)),
               lambda data: data['changes'].append(arm_added('D', 20)), field='data.changes[1].ratio')
     h.amend(arm_added('C'), by='manager', reason='all begin at nothing')
@@ -3186,8 +3186,8 @@ def arms_are_added():
         arm_added('D', 3), history='keep'), lambda data: data['changes'].append(ratio_of(1, 1, 1, 2)),
         field='data.history')
     h.amend(arm_added('D', 3), history='keep', by='manager')
-    h.instead('without the slot', lambda it: it.enrol('nurse', '001-0022'), version=1,
-              sections=lambda sections: sections['draw'].pop('slot'), field=['draw.slot', 'version', 'version'])
+    h.instead('without the slot', lambda it: it.enrol('nurse', '001-0022'), found=['full'],
+              sections=lambda sections: sections['draw'].pop('slot'), field='draw.slot')
     h.enrol_until_told('nurse', ids(22, 30), 'unsorted', 'drawn from balls that are not sorted')
     h.reinstate('001-0014', 'with the slot that they had', by='data')
     h.correct('001-0022', h.next_levels('001-0022', 'sex'), by='data', note='with their slot')
@@ -3204,8 +3204,8 @@ def arms_are_added():
     # It is of the third epoch, and of the same arm.
     h.reinstate('001-0036', by='data')
     h.amend(ratio_of(1, 1, 1, 1, 1, 1), reopened('site', '2'))
-    h.instead('a slot, when the ratio has ended', lambda it: it.enrol('nurse', '001-0047'), version=2,
-              sections=put('draw', slot=0), field=['draw.slot', 'version', 'version'])
+    h.instead('a slot, when the ratio has ended', lambda it: it.enrol('nurse', '001-0047'), found=['full'],
+              sections=put('draw', slot=0), field='draw.slot')
     h.enrol('nurse', *ids(47, 50))
     h.reinstate('001-0035', by='data')
     h.amend(arm_added('G'), arm_reopened('D'), history='keep')
@@ -3273,8 +3273,8 @@ def two_to_one():
               sections=put('draw', slot={0: 1, 1: 0, 2: 1}[other]), found=['full'], field='draw.slot')
     h.instead('a slot that there is not', lambda it: it.enrol('nurse', '001-0004', levels=['1', '1']),
               sections=put('draw', slot=3), found=['full'], field='draw.slot')
-    h.instead('without the slot', lambda it: it.enrol('nurse', '001-0004'), version=1,
-              sections=lambda sections: sections['draw'].pop('slot'), field=['draw.slot', 'version', 'version'])
+    h.instead('without the slot', lambda it: it.enrol('nurse', '001-0004'), found=['full'],
+              sections=lambda sections: sections['draw'].pop('slot'), field='draw.slot')
     h.instead('the other arm', lambda it: it.enrol('nurse', '001-0004', levels=['1', '1']),
               arm='B' if other < 2 else 'A', found=['full'], field='allocation.treatment')
     h.enrol_until_told('nurse', ids(4, 9), 'unsorted', 'drawn from balls that are not sorted')
@@ -3391,8 +3391,8 @@ def one_one_two():
     h.resume('begin')
     h.enrol_until_told('nurse', ids(1, 10), 'unsorted', 'drawn from balls that are not sorted')
     h.begin_anew(h.declare_loss(1, 'the disk was full', signed=(5, 0)))
-    h.instead('without the slot, after a recovery', lambda it: it.enrol('nurse', '001-0011'), version=1,
-              sections=lambda sections: sections['draw'].pop('slot'), field=['draw.slot', 'version', 'version'])
+    h.instead('without the slot, after a recovery', lambda it: it.enrol('nurse', '001-0011'), found=['full'],
+              sections=lambda sections: sections['draw'].pop('slot'), field='draw.slot')
     h.enrol('nurse', *ids(11, 16))
     h.amend(arm_closed('α'), reason='γ still has two slots')
     h.enrol('nurse', *ids(17, 22))
@@ -3401,8 +3401,8 @@ def one_one_two():
     h.enrol('nurse', *ids(23, 25))
     h.amend(arm_reopened('α'), arm_closed('γ'), retired('site'), history='restart',
             reason='no open arm has two slots, and the ratio stays')
-    h.instead('without the slot, as no open arm has two', lambda it: it.enrol('nurse', '001-0026'), version=1,
-              sections=lambda sections: sections['draw'].pop('slot'), field=['draw.slot', 'version', 'version'])
+    h.instead('without the slot, as no open arm has two', lambda it: it.enrol('nurse', '001-0026'), found=['full'],
+              sections=lambda sections: sections['draw'].pop('slot'), field='draw.slot')
     h.enrol('nurse', *ids(26, 29))
     h.amend(arm_reopened('γ'))
     h.force('F2', 'γ', ['S', 'only'], ago=0, by='monitor')
@@ -3715,7 +3715,7 @@ def packs_for_everybody():
     h.key('data', 'correct', 'blinded')
     h.register()
     h.instead('a pack of a study without packs', lambda it: it.enrol('nurse', '001-0001'),
-              lambda data: data.update(code='K01'), version=2)
+              lambda data: data.update(code='K01'), field='data.code')
     h.instead('a pack of a study without packs is entered', lambda it: it.force('F1', 'A', ['m', '1'], ago=0),
               lambda data: data.update(code='K01'), field='data.code')
     h.instead('a code-break by a pack of a study without packs', lambda it: it.reveal(
@@ -3736,7 +3736,7 @@ def packs_for_everybody():
     h.register_codes(first)
     h.instead('another pack for somebody who came before there were any', lambda it: it.replace_pack('001-0001'),
               field='data.code')
-    h.instead('no pack', lambda it: it.enrol('nurse', '001-0006'), lambda data: data.pop('code'), version=1)
+    h.instead('no pack', lambda it: it.enrol('nurse', '001-0006'), lambda data: data.pop('code'), field='data.code')
     h.instead('a free pack that is not the next one', lambda it: it.enrol(
         'nurse', '001-0006', code=lambda arm: it.other_pack('001-0006', arm, [0, 0])), found=['full'],
               field='data.code')
@@ -3829,7 +3829,9 @@ def packs_for_everybody():
     h.amend(setting('target', 60))
     h.enrol('nurse', *ids(number + 4, number + 6))
     h.close('target', 'full')
-    h.register_codes({'placebo': ['M.1', 'M/2', 'M_3', 'M-4']})
+    h.instead('a site gets another pack while an arm has two', lambda it: it.replace_pack(
+        f'001-{number + 1:04}', by='nurse'), found=['full'], field='type')
+    h.register_codes({'Verum': ['M5'], 'placebo': ['M.1', 'M/2', 'M_3', 'M-4']})
     h.withdraw('M.1', nobody, by='pharmacy', reason='the cold chain was broken')
     h.replace_pack(f'001-{number + 1:04}', by='nurse')
     h.reveal_pack('end', used, 'it is over')
@@ -3986,6 +3988,7 @@ def packs_and_entries():
         h.replace_pack('F1', cause, by='nurse')
     h.void('F1', 'entry', by='data')
     third = h.enrolled['F1']['revision']
+    h.instead('another pack for a wrong entry', lambda it: it.replace_pack('F1'), field='data.participantId')
     h.instead('a pack is named again, but not that of the last entry', lambda it: it.force(
         'F1', 'A', ['f', '1'], code=had[-1], replaces=third), field='data.code')
     h.force('F1', 'A', ['f', '1'], replaces=third, by='monitor', note='no pack')
