@@ -1,4 +1,4 @@
-"""Runs the verifier once for each line of stdin, a JSON list of its path and arguments; answers each with a line of JSON.
+"""Runs the verifier that it is given once for each line of stdin, a JSON list of arguments; answers each with a line of JSON.
 
 The program is loaded once and keeps nothing between runs: starting Python, its imports and its regular expressions
 take many times as long as verifying a small bundle.
@@ -34,12 +34,10 @@ def new_output():
     return io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True)
 
 
-programs = {}
+verifier = sys.argv[1]
+program = loaded(verifier)
 for line in sys.stdin:
-    argv = json.loads(line)
-    if argv[0] not in programs:
-        programs[argv[0]] = loaded(argv[0])
     stdout, stderr = new_output(), new_output()
     with contextlib.redirect_stdout(stdout), contextlib.redirect_stderr(stderr):
-        code = exit_code(programs[argv[0]], argv)
+        code = exit_code(program, [verifier, *json.loads(line)])
     print(json.dumps([code, *(output.buffer.getvalue().decode() for output in (stdout, stderr))]), flush=True)

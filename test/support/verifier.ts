@@ -46,36 +46,33 @@ print(json.dumps(${expression}))`;
 }
 
 /** The processes of this one that run verifiers, by interpreter: test files share them, and they end with this process. */
-const loaded = new Map<string, (argv: readonly string[]) => Promise<Finished>>();
+const loaded = new Map<string, ReturnType<typeof startRuns>>();
 
 /** Like `runVerifier`, for tests that run it often: one process does all runs. */
-export function loadedVerifier(
-  python: string,
-  verifier = VERIFIER,
-): (args: readonly string[]) => Promise<Finished> {
+export function loadedVerifier(python: string): (args: readonly string[]) => Promise<Finished> {
   return (args) => {
     const run = loaded.get(python) ?? startRuns(python);
     loaded.set(python, run);
-    return run([verifier, ...args]);
+    return run(args);
   };
 }
 
-function startRuns(python: string): (argv: readonly string[]) => Promise<Finished> {
-  const runs = spawn(python, [RUNS], { env: ENVIRONMENT, stdio: ['pipe', 'pipe', 'inherit'] });
+function startRuns(python: string): (args: readonly string[]) => Promise<Finished> {
+  const runs = spawn(python, [RUNS, VERIFIER], { env: ENVIRONMENT, stdio: ['pipe', 'pipe', 'inherit'] });
   const { stdin, stdout } = runs as unknown as { stdin: Socket; stdout: Socket };
   // It waits for its next line, and must not keep this process from ending.
   for (const part of [runs, stdin, stdout]) part.unref();
   const answers = createInterface(stdout)[Symbol.asyncIterator]();
-  const verify = async (argv: readonly string[]): Promise<Finished> => {
-    stdin.write(`${JSON.stringify(argv)}\n`);
+  const verify = async (args: readonly string[]): Promise<Finished> => {
+    stdin.write(`${JSON.stringify(args)}\n`);
     const answer = await answers.next();
     if (answer.done) throw new Error(`${RUNS} ended before it answered`);
     const [code, out, err] = JSON.parse(answer.value);
     return { code, stdout: out, stderr: err };
   };
   let last: Promise<unknown> = Promise.resolve();
-  return (argv) => {
-    const verified = last.then(() => verify(argv));
+  return (args) => {
+    const verified = last.then(() => verify(args));
     last = verified.catch(() => undefined);
     return verified;
   };

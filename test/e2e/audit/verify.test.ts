@@ -16,29 +16,28 @@ import { Database } from '../../../src/store/sqlite/library.ts';
 import { altered } from '../../support/altered-record.ts';
 import { clientOf } from '../../support/client.ts';
 import { command, refusal } from '../../support/command.ts';
-import { OldLog } from '../../support/old-log.ts';
+import { STUDY as NAME, referenceLog } from '../../support/reference-log.ts';
 import { serve, urn } from '../../support/service.ts';
 import { temporaryFiles, temporaryFolders } from '../../support/temporary-folder.ts';
 import { checkpoint, type Row, replaceRows, rowsOf, streamOfStudy } from './database.ts';
 
 const newFolder = temporaryFolders();
 const file = temporaryFiles('given.txt');
-const old = new OldLog('0.1.0/ordinary');
-const [trusted = ''] = old.keys;
-const trusting = ['--trust', trusted, '--checkpoint', old.file('receipts.txt')];
+const { user, trusted, receipts, ...log } = await referenceLog(newFolder());
+const trusting = ['--trust', trusted, '--checkpoint', receipts];
 const forgetLastCheckpoints = '--no-last-checkpoints';
 /** Of the study: its registration, and 50 participants. */
 const RECORDS = 51;
 /** Its triggers go when it is read. */
-const copy = old.copyTo(newFolder());
-const stream = streamOfStudy(copy, old.study);
+const copy = newFolder(log.data);
+const stream = streamOfStudy(copy, NAME);
 const ofStudy = `stream = '${stream}'`;
 let data: string;
 const database = () => join(data, 'urn.sqlite');
 const lastCheckpoints = () => join(data, 'last-checkpoints');
 
 beforeEach(() => {
-  data = old.copyTo(newFolder());
+  data = newFolder(log.data);
 });
 
 /** As somebody who owns the file could. */
@@ -56,7 +55,7 @@ async function verified(...args: string[]) {
   const { code, stdout, stderr } = await verify('--json', ...args);
   const report: Report = JSON.parse(stdout);
   expect(code, stderr).toBe(report.ok ? 0 : 1);
-  return { code, report, study: report.streams.find(({ study }) => study === old.study), stderr };
+  return { code, report, study: report.streams.find(({ study }) => study === NAME), stderr };
 }
 
 /** All files of a folder except one. */
@@ -76,10 +75,10 @@ describe('a sound log', () => {
     expect(report.lastCheckpoints).toEqual({ file: lastCheckpoints(), agree: true });
     expect(study).toMatchObject({ records: RECORDS, participants: 50, sound: true });
     expect(study?.evidence).toMatchObject({ matching: 3, matchingSize: 12, uncovered: { from: 12, to: 50 } });
-    const { code, stdout } = await verify('--study', old.study, ...trusting.with(1, file(`${trusted}\n`)));
+    const { code, stdout } = await verify('--study', NAME, ...trusting.with(1, file(`${trusted}\n`)));
     expect(code).toBe(0);
     for (const says of [
-      `study "${old.study}" (${stream}): sound`,
+      `study "${NAME}" (${stream}): sound`,
       '51 records, 50 participants decided again',
       'the history up to size 51 (revisions 0 to 50) is as it was signed',
       'OK as far as the checkpoints reach',
@@ -96,7 +95,7 @@ describe('a sound log', () => {
 
   it('is verified while the service runs, and as a crash left it: nothing is merged into the database', async () => {
     const service = await serve({ data });
-    const client = clientOf(service.url, old.apiKey('user'));
+    const client = clientOf(service.url, user);
     const { factors } = JSON.parse(`${rowsOf(copy, stream)[0]?.record}`).data.configuration;
     const levels = Object.fromEntries(
       factors.map(({ name, levels }: { name: string; levels: string[] }) => [name, levels[0]]),
@@ -105,7 +104,7 @@ describe('a sound log', () => {
     let isRunning = true;
     const enrolling = (async () => {
       for (; isRunning; enrolled++)
-        expect((await client.randomize(old.study, `later-${enrolled}`, levels)).status).toBe(200);
+        expect((await client.randomize(NAME, `later-${enrolled}`, levels)).status).toBe(200);
     })();
     for (let i = 0; i < 2; i++) expect((await verified(...trusting)).report.ok).toBe(true);
     isRunning = false;
@@ -229,7 +228,7 @@ describe('a database that cannot be read to its end exits with 1:', () => {
 });
 
 describe('the database schema', () => {
-  it('is the same in a log written by 0.1.0, also after the query planner has gathered statistics', async () => {
+  it('is as it was made, also after the query planner has gathered statistics', async () => {
     change('ANALYZE');
     expect((await verified()).report.store).toEqual({ problems: [], warnings: [] });
   });

@@ -307,7 +307,6 @@ describe('packs at visits', () => {
     const rows = await json`codes accountability --json`;
     const states = rows.map(({ state }: Mapped) => state).toSorted();
     expect(states).toEqual([...Array(7).fill('free'), 'held', 'held', 'held', 'replaced', 'void']);
-    // What else is in it: test/e2e/audit/old-logs.test.ts.
     expect(parseCsv(await ok`codes accountability --csv`)).toHaveLength(1 + rows.length);
     const shown = () => storedLog(data).filter(({ record }) => record.data.what === 'codes').length;
     const [file, before] = [join(newFolder(), 'packs.html'), shown()];

@@ -7,9 +7,11 @@ import { join } from 'node:path';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Report } from '../../../src/evidence/verify/report/report.ts';
 import { Database } from '../../../src/store/sqlite/library.ts';
+import { hasPython, verifyBoth } from '../../support/altered-bundles.ts';
 import { commandsOn } from '../../support/cli-log.ts';
 import { type Answer, ask, clientOf } from '../../support/client.ts';
 import { refusal } from '../../support/command.ts';
+import { bundleFiles } from '../../support/files-in.ts';
 import { LogCheck } from '../../support/log-check.ts';
 import { issueKeys, type Service, serve, urn } from '../../support/service.ts';
 import { type ServiceHere, serveHere } from '../../support/service-here.ts';
@@ -402,10 +404,22 @@ describe('a log that lost its newest allocations', () => {
     expect(await refusal(recover())).toContain('that the log was moved to another store');
     expect((await recover('--not-moved')).stdout).toContain('recovery 3 is declared');
     await log.run('c4');
-    const { report, study } = await verify('--checkpoint', keep('b', 'd', 'd2', 'c4'));
+    const receipts = keep('b', 'd', 'd2', 'c4');
+    const { report, study } = await verify('--checkpoint', receipts);
     expect(report.log?.recoveries).toMatchObject([{ recovery: 3 }]);
     expect(study.evidence.matching).toBe(2);
     expect(study.evidence.lost.map(({ because }) => because)).toEqual(Array(2).fill('declared-loss'));
+
+    const bundle = log.file('bundle.zip');
+    await ok`bundle --study Sleep --out ${bundle}`;
+    expect((await bundleFiles(bundle)).text('report.html')).toMatch(/recovery 3 of the log, .* were lost/);
+    if (!hasPython) return;
+    const { stdout, own } = await verifyBoth(bundle, ['--checkpoint', receipts]);
+    expect(stdout).toContain('DECLARED LOSS');
+    expect(stdout).not.toContain('UNDECLARED');
+    expect(stdout).toMatch(/^ {2}study-.* RECOVERED from a backup after the first \d+$/m);
+    expect(own.report?.bundle?.notKnown).toContainEqual(expect.stringContaining('the recoveries of the log'));
+    expect(own.report?.streams.at(-1)?.evidence.lost).toEqual(study.evidence.lost);
   });
 
   it('declares losses that the receipts show beyond its own notes', async () => {

@@ -282,11 +282,13 @@ describe('the header', () => {
   });
 
   const PERSON = 'The header X-On-Behalf-Of takes 1 to 128 characters in UTF-8, and no control characters';
+  const FORMULA = 'a spreadsheet takes for the beginning of a formula';
   const VISIBLE = 'The header Idempotency-Key takes 1 to 255 visible ASCII characters';
   const bad = (name: string, values: readonly string[], message: string) =>
     values.map((value): [string, string[], string] => [name, [value], message]);
   it.each([
     ...bad('X-On-Behalf-Of', ['x'.repeat(129), '', bytesOf('a\u0085b'), 'caf\u00e9'], PERSON),
+    ['X-On-Behalf-Of', ['=1+1'], `The header X-On-Behalf-Of begins with "=", which ${FORMULA}`],
     ['X-On-Behalf-Of', ['a', 'b'], 'The header X-On-Behalf-Of is given more than once'],
     ...bad('Idempotency-Key', ['x'.repeat(256), '', 'a b', 'caf\u00e9'], VISIBLE),
     ['Idempotency-Key', ['a', 'b'], 'The header Idempotency-Key is given more than once'],

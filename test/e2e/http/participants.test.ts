@@ -15,6 +15,10 @@ Full:
   limits: {total: 3, levels: {site: {x: 2}}}
   policies: {stop_at_limit: true}
   protocol: {version: "1.0"}
+Sign:
+  mode: test
+  treatments: [A, B]
+  factors: {sign: ["+", "-"]}
 `;
 const BEHALF = { 'X-On-Behalf-Of': Buffer.from('Dr. "Müller", ICU').toString('latin1') };
 const http = served(
@@ -240,6 +244,18 @@ describe('a list of participants, some of them corrected', () => {
     expect(csvRows(text)).toEqual(rows);
     const blinded = csvRows((await listed('blinded', {}, CSV)).text);
     expect(blinded).toEqual(rows.map(({ treatment: _, ...others }) => others));
+  });
+
+  it('as CSV is verbatim, and guarded against formulas when it is asked for', async () => {
+    await edc().randomize('Sign', '1', { sign: '+' });
+    const asked = async (more: Parameters, accept = CSV) =>
+      (await listed('edc', { study: 'Sign', ...more }, accept)).text;
+    expect(await asked({})).toContain(',+,');
+    const guarded = await asked({ 'urn.excel': 'true' });
+    expect(guarded).toContain(",'+,");
+    expect(guarded).not.toMatch(/(?:^|,)"?[=+\-@]/m);
+    const needs = '"urn.excel needs the header Accept: text/csv"';
+    expect(await asked({ 'urn.excel': 'true' }, 'application/json')).toContain(needs);
   });
 
   it('as CSV contains no generator states, so nothing is recorded', async () => {

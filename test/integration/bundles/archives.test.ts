@@ -7,16 +7,19 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { deflateRawSync } from 'node:zlib';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { makeSigningKey } from '../../../src/core/log/signing.ts';
 import { BundleFiles } from '../../../src/evidence/bundle/bundle-files.ts';
 import { verifyBundle } from '../../../src/evidence/verify/verify-bundle.ts';
 import { hasPython, verifyBoth } from '../../support/altered-bundles.ts';
 import { filesIn } from '../../support/files-in.ts';
-import { OldLog } from '../../support/old-log.ts';
 import { large, type RawArchive, type RawFile, rawZip } from '../../support/raw-zip.ts';
+import { bundlesOfMoved, referenceLog } from '../../support/reference-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 
-const folder = temporaryFolders()();
-const BUNDLE = new OldLog('0.2.0/every-act').file('blinded.zip');
+const newFolder = temporaryFolders();
+const folder = newFolder();
+const log = await referenceLog(newFolder());
+const BUNDLE = (await bundlesOfMoved(log, newFolder())).blinded;
 /** Packed once: most archives have these bytes. */
 const SOUND: RawFile[] = (await filesIn(BUNDLE)).map((file) => ({
   ...file,
@@ -223,13 +226,13 @@ describe.skipIf(!hasPython)('both verifiers', () => {
   });
 
   it.each([
-    [MANIFEST, ' ', 2],
-    [CONFIGURATION, ' ', 65],
-    [CONFIGURATION, '[],', 14],
-    [STREAM, ' ', 65],
-    [STREAM, '[],', 14],
-    ['checkpoints.txt', ' ', 257],
-  ])('refuse %s that unpacks to too much: %j, %i MiB', async (path, text, mebibytes) => {
+    ['the manifest', MANIFEST, ' ', 2],
+    ['a configuration', CONFIGURATION, ' ', 65],
+    ['a configuration', CONFIGURATION, '[],', 14],
+    ['records', STREAM, ' ', 65],
+    ['records', STREAM, '[],', 14],
+    ['checkpoints', 'checkpoints.txt', ' ', 257],
+  ])('refuse too much that is unpacked: %s', async (_, path, text, mebibytes) => {
     const { file, sha256 } = large(text, mebibytes);
     const listed = Buffer.from(textOf(MANIFEST).replace(hash('sha256', textOf(path)), sha256));
     const files = withFile(path, file);
@@ -249,18 +252,17 @@ describe.skipIf(!hasPython)('both verifiers', () => {
     const configuration = textOf(CONFIGURATION);
     const written = (how: string) => verdict(rawZip(withBytes(CONFIGURATION, how)));
     expect(await written(JSON.stringify(JSON.parse(configuration)))).toMatchObject({ code: 0 });
-    expect(await written(configuration.replace(/("w": 1)/, '$1.0'))).toMatchObject({ code: 0 });
+    expect(await written(configuration.replace(/("w": 2)/, '$1.0'))).toMatchObject({ code: 0 });
     expect(await written(configuration.replace('{', '{"name": "X",'))).toMatchObject({ code: 1 });
     expect(await written(`\ufeff${configuration}`)).toMatchObject({ code: 1 });
   });
 
   it('find a public key of another log', async () => {
-    const [key = ''] = new OldLog('0.1.0/ordinary').keys;
+    const { publicKey } = makeSigningKey('urn');
     const shown = (text: string) => rawZip(withBytes('public-key.txt', text));
-    for (const text of [`${key}\n`, '', textOf('public-key.txt').trim()])
+    for (const text of [`${publicKey}\n`, '', textOf('public-key.txt').trim()])
       await bothSay('public-key.txt is not a key of this log', shown(text), 1);
     // Before it was replaced, this was the log's key.
-    const [first = ''] = new OldLog('0.2.0/every-act').keys;
-    expect(await verdict(shown(`${first}\n`))).toMatchObject({ code: 0 });
+    expect(await verdict(shown(`${log.trusted}\n`))).toMatchObject({ code: 0 });
   });
 });

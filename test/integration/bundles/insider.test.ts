@@ -1,37 +1,38 @@
 /**
- * What an insider could do to a bundle, and what somebody who kept receipts must be told: each bundle is one of
- * version 0.1.0, altered with its seals, leaves and manifest corrected, and refused by both verifiers alike.
+ * What an insider could do to a bundle, and what somebody who kept receipts must be told: each bundle is altered
+ * with its seals, leaves and manifest corrected, and refused by both verifiers alike.
  */
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { CONTENTS, type Content, includedSections } from '../../../events/record.ts';
 import { loadSigningKey, makeSigningKey, signCheckpoint } from '../../../src/core/log/signing.ts';
 import type { BundleFiles } from '../../e2e/audit/bundle-file.ts';
-import { type Row, rowsOf } from '../../e2e/audit/database.ts';
+import { type Row, rowsOf, streamOfStudy } from '../../e2e/audit/database.ts';
 import { hasPython, type Json, verifyBoth } from '../../support/altered-bundles.ts';
 import { altered } from '../../support/altered-record.ts';
 import { bundleFiles } from '../../support/files-in.ts';
-import { OldLog } from '../../support/old-log.ts';
+import { bundlesIn, bundlesOfMoved, STUDY as NAME, referenceLog } from '../../support/reference-log.ts';
 import { temporaryFiles, temporaryFolders } from '../../support/temporary-folder.ts';
 import { firstDivergence } from '../../support/verifier.ts';
 
 const newFolder = temporaryFolders();
 const file = temporaryFiles('file.txt');
-const old = new OldLog('0.1.0/ordinary');
-const every = new OldLog('0.1.0/every-event');
-const STUDY = 'study-5c760688-ed0d-5d86-91ca-26ffaea6cb59';
+const log = await referenceLog(newFolder());
+const bundles = await bundlesIn(log.data);
+const moved = await bundlesOfMoved(log, newFolder());
+const STUDY = streamOfStudy(log.data, NAME);
 const STUDY_ID = STUDY.slice('study-'.length);
 const TWIN = 'study-2b6a7d1c-7b52-5b0e-9d0b-1f6a2d7c9e43';
 const SALT = 'ab'.repeat(16);
-const trusting = ['--trust', old.keys[0] ?? ''];
-const receipts = ['--checkpoint', old.file('receipts.txt')];
-const whole = await bundleFiles(old.file('full.zip'));
+const trusting = ['--trust', log.trusted];
+const receipts = ['--checkpoint', log.receipts];
+const whole = await bundleFiles(bundles.full);
 
 type Change = (bundle: BundleFiles) => void;
 
-/** A bundle of 0.1.0, changed, without its own checkpoints, which only the log's key can make. */
-async function tampered(content: Content, change: Change, args: readonly string[] = [], from = old) {
-  const bundle = await bundleFiles(from.file(`${content}.zip`));
+/** A bundle, changed, without its own checkpoints, which only the log's key can make. */
+async function tampered(content: Content, change: Change, args: readonly string[] = [], from = bundles) {
+  const bundle = await bundleFiles(from[content]);
   bundle.set('checkpoints.txt', '');
   change(bundle);
   return verifyBoth(await bundle.pack(join(newFolder(), 'tampered.zip')), args);
@@ -61,7 +62,7 @@ const jsonChanged =
   };
 /** Receipts of another study under the same key, as of a log that was replaced as a whole, or of a twin. */
 function others(stream: string, sizes: readonly number[]): string[] {
-  const key = loadSigningKey(join(old.copyTo(newFolder()), 'signing-key'));
+  const key = loadSigningKey(join(log.data, 'signing-key'));
   const notes = sizes.map((size) => signCheckpoint(`${key.name}/${stream}`, size, Buffer.alloc(32, 7), key));
   return ['--checkpoint', file(notes.map((note) => `${Buffer.from(note).toString('base64')}\n`).join(''))];
 }
@@ -249,7 +250,7 @@ describe.skipIf(!hasPython)('both verifiers', () => {
     ['a key of another study', 1, key({ studies: ['another'] }), /keyId: for this study/],
     ['a key of no level', 1, key({ where: [{ factor: 'none', levels: ['x'] }] }), /keyId: for this level/],
     ['a key that only reads', 1, key({ scopes: ['read'] }), /may randomize/],
-    ['an expired key', 1, key({ expiresAt: '2026-01-01T00:00:00.000Z' }), /at: before the key expired/],
+    ['an expired key', 1, key({ expiresAt: '2020-01-01T00:00:00.000Z' }), /at: before the key expired/],
     ['a key that is not there', 1, set(1, { actor: { ...actor, keyId: 'k0' } }), /keyId: issued, as far/],
     ["another's key", 1, set(1, { actor: { ...actor, user: 'somebody' } }), /field actor\.user/],
     ['another name', 0, registered({ name: 'X' }), /stream, which follows from the study's name/],
@@ -276,7 +277,7 @@ describe.skipIf(!hasPython)('both verifiers', () => {
   const predicting = key({ scopes: ['audit', 'randomize'] });
   const byKey = set(0, { actor }, 'log');
 
-  type Refused = [what: string, Content, Change, where: object, says: RegExp, of?: OldLog];
+  type Refused = [what: string, Content, Change, where: object, says: RegExp, of?: typeof bundles];
   const drawn = (field: string, change: (draw: Json) => unknown): Refused => [
     `${field} of a draw`,
     'full',
@@ -284,6 +285,23 @@ describe.skipIf(!hasPython)('both verifiers', () => {
     { ...at(12), field: expect.stringContaining(`draw.${field}`) },
     RegExp(`field draw\\.${field}`),
   ];
+  /** Of the log that was moved, whose last records are its LogMoved and LogArrived. */
+  const ofMove =
+    (change: (rows: readonly [Row, Row, Row, Row]) => readonly Row[]): Change =>
+    (bundle) => {
+      const rows = change(bundle.rows('log') as [Row, Row, Row, Row]);
+      const placed = rows.map((row, revision) =>
+        altered({ ...row, revision }, (record) => Object.assign(record, { revision })),
+      );
+      bundle.setRows('log', placed);
+    };
+  const behindMove = ofMove((rows) => {
+    const { type, data } = JSON.parse(`${rows[1].record}`);
+    return rows.with(
+      3,
+      altered(rows[3], (record) => Object.assign(record, { type, data })),
+    );
+  });
   const another = changed(6, (_, { allocation }) => {
     allocation.treatment = treatments.find((name) => name !== allocation.treatment);
   });
@@ -316,8 +334,33 @@ describe.skipIf(!hasPython)('both verifiers', () => {
     ['a key issued by a key', 'full', more({ actor }), at(2, 'access'), /a person/],
     ['a key that could predict', 'blinded', predicting, at(0, 'access'), /data\.allowPrediction/],
     ['a log begun with a key', 'full', byKey, at(0, 'log'), /actor/],
-    ['a key that was not endorsed', 'full', unendorsed, at(1, 'log'), /data\.endorsement: signed by/, every],
-  ])('refuse %s, content %s', async (_, content, change, where, says, of = old) => {
+    ['a key that was not endorsed', 'full', unendorsed, at(1, 'log'), /data\.endorsement: signed by/, moved],
+    ['another record behind a move', 'full', behindMove, at(3, 'log'), /field type/, moved],
+    [
+      'an end of another move',
+      'full',
+      set(3, { data: { move: id, from: 'x' } }, 'log'),
+      at(3, 'log'),
+      /field data\.move/,
+      moved,
+    ],
+    [
+      'an end of no move',
+      'full',
+      ofMove(([created, rotated, , arrived]) => [created, rotated, arrived]),
+      at(2, 'log'),
+      /field type/,
+      moved,
+    ],
+    [
+      'the same move again',
+      'full',
+      ofMove((all) => [...all, ...all.slice(2)]),
+      at(4, 'log'),
+      /field (id|data\.move)/,
+      moved,
+    ],
+  ])('refuse %s, content %s', async (_, content, change, where, says, of = bundles) => {
     const { code, stdout, own } = await tampered(content, change, [], of);
     expect(code, stdout).toBe(1);
     expect(firstDivergence(own)).toMatchObject(where);
@@ -326,13 +369,13 @@ describe.skipIf(!hasPython)('both verifiers', () => {
 
   it('warn of records older than the access record that they name, with ids from another time', async () => {
     const { code, stdout, own } = await tampered('blinded', (bundle) => {
-      for (const revision of [2, 3]) set(revision, { at: '2026-01-01T00:00:00.000Z' })(bundle);
+      for (const revision of [2, 3]) set(revision, { at: '2020-01-01T00:00:00.000Z' })(bundle);
       changed(7, (record) => Object.assign(record, { id: record.id.toUpperCase() }))(bundle);
     });
     expect(code, stdout).toBe(0);
     for (const [revision, says] of [
       [2, 'it is older than the .* \\(and 1 times more\\)$'],
-      [2, 'it says 2026-01-01T00:00:00.000Z, and its id'],
+      [2, 'it says 2020-01-01T00:00:00.000Z, and its id'],
       [7, 'its id is in upper case'],
     ])
       expect(stdout).toMatch(new RegExp(`^WARNING {2}study-\\S+, revision ${revision}: ${says}`, 'm'));
@@ -345,7 +388,7 @@ describe.skipIf(!hasPython)('both verifiers', () => {
     ]);
   });
 
-  const issued = rowsOf(old.copyTo(newFolder()), 'access');
+  const issued = rowsOf(newFolder(log.data), 'access');
   /** A key that did nothing in the study, which every bundle withholds. */
   const idle: Change = rowsChanged(
     (row) => (row.record.length > 0 ? row : { ...(issued[row.revision] as Row), sealed: Buffer.from('{}') }),
@@ -417,11 +460,11 @@ describe.skipIf(!hasPython)('both verifiers', () => {
       '--checkpoint',
       file(text),
     ]);
-    const keys = ['', 'urn+0+0', `${old.keys[0]}x`].map((text) => ['--trust', file(text)]);
+    const keys = ['', 'urn+0+0', `${log.trusted}x`].map((text) => ['--trust', file(text)]);
     for (const args of [...none, ...keys, ['--trust', 'nothing']])
       expect((await tampered('blinded', unchanged, args)).code).toBe(2);
     expect((await tampered('blinded', (bundle) => bundle.set('checkpoints.txt', '\n'))).code).toBe(2);
-    const args = ['--trust', file(`${old.keys[0]}\n`), ...receipts];
+    const args = ['--trust', file(`${log.trusted}\n`), ...receipts];
     const { code, own } = await tampered('blinded', unchanged, args);
     expect([code, own.report?.selfConsistentOnly]).toEqual([0, false]);
   });

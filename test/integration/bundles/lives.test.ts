@@ -1,13 +1,9 @@
 /**
- * Bundles of every kind of life: both verifiers accept them and say the same of them. So does the verifier that 0.2.0 put into its
- * bundles, of what has no visits; which records have a version that it does not know is in unit/verify/verify.test.ts. And what
- * nobody may do to any form of record that occurs in them is found at the record itself, in every content. What is allowed there
- * has rows of its own in the tables of altered-*.test.ts.
+ * Bundles of every kind of life: both verifiers accept them and say the same of them. And what nobody may do to any form of
+ * record that occurs in them is found at the record itself, in every content. What is allowed there has rows of its own in the tables of altered-*.test.ts.
  */
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import fc from 'fast-check';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { CONTENTS } from '../../../events/record.ts';
 import { mayOf } from '../../../src/core/acts/acts.ts';
 import {
@@ -25,7 +21,6 @@ import {
   warningLines,
   without,
 } from '../../support/altered-bundles.ts';
-import { filesIn } from '../../support/files-in.ts';
 import type { Life } from '../../support/life.ts';
 import {
   AMENDED_IMPORT,
@@ -39,11 +34,7 @@ import {
 } from '../../support/lives/methods.ts';
 import { LIFE, PACKS, SAMPLE } from '../../support/lives/packs.ts';
 import { AMENDED, ARMS, CORRECTED, FORCED, VISIT_SETTINGS, WHOLE } from '../../support/lives/urns.ts';
-import { requiredPython } from '../../support/numpy.ts';
-import { OldLog } from '../../support/old-log.ts';
 import { sample } from '../../support/property.ts';
-import { temporaryFolders } from '../../support/temporary-folder.ts';
-import { loadedVerifier } from '../../support/verifier.ts';
 
 /** Members without which a record of this type is another one that may be there, or is found elsewhere. */
 const OPTIONAL: Readonly<Record<string, readonly string[]>> = {
@@ -101,15 +92,6 @@ const upTo =
     bundle.placed = bundle.placed.slice(0, bundle.find(name) + 2);
   };
 
-const newFolder = temporaryFolders();
-let verifyThen: ReturnType<typeof loadedVerifier>;
-beforeAll(async () => {
-  const old = await filesIn(new OldLog('0.2.0/every-act').file('full.zip'));
-  const file = join(newFolder(), 'verify_bundle.py');
-  writeFileSync(file, old.find(({ path }) => path === 'verify_bundle.py')?.bytes ?? '');
-  verifyThen = loadedVerifier(requiredPython('numpy, cryptography') ?? '', file);
-});
-
 interface Expected {
   /** Our own report says it of the life. What a verification finds there is held by life-histories.test.ts, but for visits. */
   readonly ours?: string;
@@ -117,8 +99,6 @@ interface Expected {
   /** Code, count and the name of the first record. */
   readonly warnings?: readonly (readonly [string, number, string])[];
 }
-/** Nothing in it is new since 0.2.0. */
-const OLD = [WHOLE, CORRECTED, AMENDED, ARMS, FORCED, IMPORTED, PACKS] as readonly Life[];
 const CORRECTIONS =
   'levels corrected: 3; ids corrected: 2; voided: 1 duplicate, 1 ineligible; changed after a closing: 1 AllocationVoided, 1 ParticipantIdCorrected';
 
@@ -220,9 +200,6 @@ describe.skipIf(!hasPython).each(CASES)('%s', (_, life, python, { ours = '', pac
     const lines = warningLines(own.report).filter((line) => !line.includes('recovery 1 of the log'));
     const printed = stdout.split('\n').filter((line) => line.startsWith('WARNING'));
     expect(printed.toSorted()).toEqual(lines.toSorted());
-    if (!OLD.includes(life) || content !== 'full') return;
-    const then = await verifyThen([files[content]]);
-    expect([then.code, then.stdout], then.stderr).toEqual([0, stdout]);
   });
 
   it('whatever nobody may do to a record is found', async () => {
