@@ -142,6 +142,12 @@ alterations('both verifiers of an altered study that was closed and reopened', {
     ['a key that may manage', granted(1, 'read', 'manage'), inClear('ok')],
     ['a key that may read', granted(1, 'read'), inClear('access/1')],
     ['a key that may audit and manage', granted(1, 'audit', 'manage'), inClear('access/1')],
+    ['a key that may randomize and manage', granted(1, 'randomize', 'manage'), inClear('access/1')],
+    [
+      'a key that may do both, knowingly',
+      issuedWith(1, { scopes: ['randomize', 'manage'], allowPrediction: true }),
+      inClear('ok'),
+    ],
     ['a key that may manage and correct', granted(1, 'manage', 'correct'), inClear('ok')],
     ['a key that may manage, limited to levels', granted(2, 'unblind', 'manage'), inClear('access/2')],
   ],
@@ -301,8 +307,6 @@ const entries = bundlesOf(FORCED);
 /** The key of `desk`. */
 const scopes = (granted: string, members: object = {}) =>
   issuedWith(1, { scopes: ['force', granted], ...members });
-const manages = (members: object = {}) =>
-  issuedWith(1, { scopes: ['manage', 'randomize'], where: undefined, ...members });
 const knowingly = { allowPrediction: true };
 // Whatever else cannot be of an entry is in test/vectors/life-histories.json.
 entries.alterations('both verifiers of altered entries', {
@@ -325,8 +329,6 @@ entries.alterations('both verifiers of altered entries', {
     ],
     ['a key of force and randomize', scopes('randomize'), inClear('access/1')],
     ['a key of force and randomize, knowingly', scopes('randomize', knowingly), inClear('ok')],
-    ['a key of manage and randomize', manages(), inClear('access/1')],
-    ['a key of manage and randomize, knowingly', manages(knowingly), inClear('ok')],
     ['a key of force and correct', scopes('correct'), inClear('ok')],
   ],
 });
