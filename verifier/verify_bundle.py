@@ -124,7 +124,7 @@ def parse_canonical(what: str, data: bytes) -> Json:
 
 # ---- The bundle (docs/bundle.md) ----------------------------------------------------------------
 
-FORMAT = "urn-bundle@1"
+FORMAT = "urn-bundle@2"
 CONTENTS = ("full", "open", "blinded")
 PIECE_BYTES = 65536
 OTHER_FILES = (
@@ -344,6 +344,8 @@ def open_bundle(file: str) -> Bundle:
     bundle = Bundle(archive, read_directory(archive))
     try:
         manifest = parse_strictly(bundle.read("manifest.json", MANIFEST_BYTES))
+        if manifest["format"] == "urn-bundle@1":
+            raise NothingVerified("it was written before 1.0.0: the verifier inside it reads it")
         if manifest["format"] != FORMAT:
             raise NothingVerified(f"its format is {manifest['format']!r}, and this reads {FORMAT}")
         bundle.content = manifest["content"]

@@ -17,3 +17,11 @@ export function altered<R extends RecordBytes>(row: R, change: Change, { reseal 
   const bytes = Buffer.from(canonicalJson(record));
   return { ...row, record: bytes, sealed: Buffer.from(canonicalJson(sealed)), leaf: leafHash(bytes) };
 }
+
+/** LogCreated as it was before 1.0.0. */
+export function withoutFormat(created: RecordBytes | undefined): RecordBytes {
+  if (!created) throw new Error('the log has no beginning');
+  return altered(created, ({ data }) => {
+    delete data.format;
+  });
+}

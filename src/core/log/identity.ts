@@ -5,7 +5,7 @@
 import { existsSync, mkdirSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { LogCreated } from '../../../events/log.ts';
-import { type Actor, decodeRecord, encodeRecord } from '../../../events/record.ts';
+import { type Actor, decodeRecord, encodeRecord, type RecordBytes, textOf } from '../../../events/record.ts';
 import { type LogHistory, logHistory } from '../../../projections/log.ts';
 import type { Runner } from '../../../projections/runner.ts';
 import { DomainError } from '../../base/errors.ts';
@@ -97,11 +97,21 @@ export async function openIdentity(
 
 type BegunLog = Pick<LogHistory, 'publicKeys'> & { readonly logId: string; readonly logName: string };
 
+/** @throws DomainError `identity` for a LogCreated that does not name the log's format */
+export function refuseOldLog({ record }: RecordBytes): void {
+  if (/"data":\{"logId":.*"type":"LogCreated"/s.test(textOf(record)))
+    throw new DomainError(
+      'identity',
+      'this log was written before 1.0.0; nothing was changed (hint: begin a new log with another --data folder, --store or --stream-prefix)',
+    );
+}
+
 async function readIdentity(store: EventStore): Promise<BegunLog | undefined> {
   let history = logHistory.initial();
   let created: { readonly logId: string; readonly logName: string } | undefined;
   for await (const page of store.readStream('log', 0))
     for (const stored of page) {
+      refuseOldLog(stored);
       const event = decodeRecord(stored);
       if (!created) {
         if (event.type !== 'LogCreated' || event.log !== event.data.logId)

@@ -111,7 +111,8 @@ export class BundleFiles {
   }
 }
 
-const FORMAT = 'urn-bundle@1';
+/** What the manifest of every bundle says. */
+export const FORMAT = 'urn-bundle@2';
 const MAX_MANIFEST_BYTES = 2 ** 20;
 
 /** @throws BundleError */
@@ -119,6 +120,10 @@ async function readManifest(zip: ZipReader, file: string): Promise<Manifest> {
   if (!zip.has(MANIFEST)) throw new BundleError(`${file} is not a bundle: it has no ${MANIFEST}`);
   const json = parseStrictly(await readToEnd(zip.read(MANIFEST), MANIFEST, MAX_MANIFEST_BYTES));
   const { format } = z.object({ format: z.string() }).safeParse(json).data ?? {};
+  if (format === 'urn-bundle@1')
+    throw new BundleError(
+      `${file} was written before 1.0.0 (hint: the verifier inside it reads it, verify_bundle.py)`,
+    );
   if (format !== undefined && format !== FORMAT)
     throw new BundleError(
       `${file} is a bundle of the format ${JSON.stringify(format)}, and this version reads ${FORMAT} (hint: run the version that made it)`,

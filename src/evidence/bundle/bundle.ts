@@ -25,7 +25,7 @@ import type { LastCheckpoints, Rollback } from '../../core/log/last-checkpoints.
 import { Ledger } from '../../core/log/ledger.ts';
 import type { WriteGate } from '../../core/log/write-gate.ts';
 import type { EventStore, StoredRecord } from '../../store/event-store.ts';
-import { otherLine, studyLine, withheldLine } from './bundle-files.ts';
+import { FORMAT, otherLine, studyLine, withheldLine } from './bundle-files.ts';
 import type { ReportParts, StreamSummary } from './report-html.ts';
 import { StudySummary } from './study-summary.ts';
 
@@ -210,7 +210,7 @@ class Composition {
   #manifest() {
     const { identity, stream, content, version } = this.#request;
     return {
-      format: 'urn-bundle@1',
+      format: FORMAT,
       software: `urn ${version}`,
       content,
       log: { id: identity.logId, name: identity.logName },

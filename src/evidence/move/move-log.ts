@@ -16,6 +16,7 @@ import { type Actor, decodeRecord, encodeRecord, type RecordBytes } from '../../
 import { RecordError } from '../../base/errors.ts';
 import type { Tools } from '../../base/tools.ts';
 import { counted } from '../../base/wording.ts';
+import { refuseOldLog } from '../../core/log/identity.ts';
 import { LOG_STREAM } from '../../core/log/log-stream.ts';
 import { CompactRange } from '../../core/log/merkle-tree.ts';
 import { DEFAULT_LIMITS } from '../../core/write/writer.ts';
@@ -265,8 +266,9 @@ export async function logRecords(store: EventStore): Promise<StoredRecord[]> {
   return records;
 }
 
-/** The id of the log that a store holds; undefined if the store is empty. */
+/** The id of the log that a store holds; undefined if the store is empty. @throws what `refuseOldLog` throws */
 export async function logIdIn(store: EventStore): Promise<string | undefined> {
+  for (const stored of await logRecords(store)) refuseOldLog(stored);
   for await (const [first] of store.readAll()) return first && decodeRecord(first).log;
   return undefined;
 }

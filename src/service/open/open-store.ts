@@ -3,8 +3,9 @@ import { existsSync, realpathSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join, resolve } from 'node:path';
 import { DomainError } from '../../base/errors.ts';
-import { type Keyring, keyringInFile, keyringInMemory } from '../../core/log/identity.ts';
+import { type Keyring, keyringInFile, keyringInMemory, refuseOldLog } from '../../core/log/identity.ts';
 import { LAST_CHECKPOINTS } from '../../core/log/last-checkpoints.ts';
+import { logRecords } from '../../evidence/move/move-log.ts';
 import { type OpenSource, openRecordedSource } from '../../evidence/verify/database/recorded.ts';
 import { verifyDatabase } from '../../evidence/verify/database/verify-database.ts';
 import { storeSource, type Verify, verifyInStore } from '../../evidence/verify/verifications.ts';
@@ -102,7 +103,7 @@ export function isLogInUse(settings: StoreSettings): boolean | undefined {
 
 /**
  * Opens an existing log for verification alone: nothing is written, and its signing key is not needed.
- * @throws StoreError; NoLogError
+ * @throws StoreError; DomainError `identity`; NoLogError
  */
 export async function openForVerification(settings: StoreSettings): Promise<OpenSource> {
   const location = locate(settings);
@@ -110,6 +111,7 @@ export async function openForVerification(settings: StoreSettings): Promise<Open
   if (location.kind === 'sqlite') return openRecordedSource(location.file);
   const store = await openEventStoreDb(location.url, settings);
   try {
+    for (const stored of await patiently(settings.patience, () => logRecords(store))) refuseOldLog(stored);
     const source = await patiently(settings.patience, () => storeSource(store));
     if ((await source.streams()).length === 0) throw new NoLogError(settings);
     return { ...source, copy: undefined, close: () => store.close() };

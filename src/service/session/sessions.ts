@@ -24,7 +24,7 @@ import { openingKeys, type SessionSecret } from './session-key.ts';
 export interface Session {
   readonly sessionId: string;
   readonly keyId: string;
-  /** The person who signed in with a shared key. Cookies sealed by earlier versions name nobody. */
+  /** The person who signed in with a shared key. */
   readonly onBehalfOf?: string | undefined;
   readonly beganAt: number;
   /** When a person last did something. */

@@ -13,7 +13,7 @@ import { isNoRoom, probeRoom, Reserve } from './reserve.ts';
 
 /** "urn1" in ASCII. As SQLite's application_id, it distinguishes our file from another program's. */
 const APPLICATION_ID = 0x75726e31;
-const SCHEMA_VERSION = 1;
+const SCHEMA_VERSION = 2;
 /** Length of the header of an SQLite file. */
 const HEADER_BYTES = 100;
 /**
@@ -251,6 +251,12 @@ function checkHeader(file: string, use: 'append' | 'read'): void {
   if (header.readInt32BE(68) !== APPLICATION_ID)
     throw foreign(file, 'it is an SQLite database of another program');
   const version = header.readInt32BE(60);
+  if (version === 1)
+    throw new StoreError(
+      'foreign',
+      'not-written',
+      `${file} was written before 1.0.0; nothing was changed (hint: begin a new log in another --data folder, or name another file with --store)`,
+    );
   if (version !== SCHEMA_VERSION)
     throw foreign(file, `its schema has version ${version}, and this build knows ${SCHEMA_VERSION}`);
 }

@@ -2,19 +2,23 @@
  * Commands and services on an EventStoreDB, on one that fails or is restored from a backup, and on a cluster that loses its
  * leader, under load. support/eventstoredb/target.ts says which server the commands meet; the tests' own ones fail on demand.
  */
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { NO_STREAM } from '../../../src/store/event-store.ts';
+import { EventStoreDbStore } from '../../../src/store/eventstoredb/store.ts';
+import { withoutFormat } from '../../support/altered-record.ts';
 import { seededChoices } from '../../support/choices.ts';
 import { clientOf, within } from '../../support/client.ts';
-import { command, commandOk } from '../../support/command.ts';
+import { command, commandOk, refusal } from '../../support/command.ts';
 import { TestCluster } from '../../support/eventstoredb/cluster.ts';
 import { type ServerEvent, ServerLog } from '../../support/eventstoredb/log.ts';
 import { EventStoreDbServer } from '../../support/eventstoredb/server.ts';
 import { eventStoreDb } from '../../support/eventstoredb/target.ts';
 import { freePorts } from '../../support/free-ports.ts';
 import { Account, isConnectionError, STUDY_NAMES, startClients } from '../../support/load.ts';
+import { begunWith } from '../../support/moving.ts';
 import { launch } from '../../support/service.ts';
 import {
   expectVerified,
@@ -23,6 +27,7 @@ import {
   type SharedLog,
   sharedLogs,
 } from '../../support/shared-logs.ts';
+import { lines, readAll } from '../../support/store-contract.ts';
 
 const target = await eventStoreDb();
 const begin = sharedLogs();
@@ -39,6 +44,32 @@ describe('a log in EventStoreDB', () => {
     const { code, stderr } = await command(['serve', '--port', '0', ...elsewhere]);
     expect(code).toBe(2);
     expect(stderr).toMatch(/signing key .*is missing \(hint: .*--signing-key/);
+  });
+
+  it('is refused by name if it was written before 1.0.0, whoever opens it, and stays as it was', async () => {
+    const log = begin(target.connectionString);
+    const store = new EventStoreDbStore(log.store, log.prefix);
+    onTestFinished(() => store.close());
+    await store.append('log', NO_STREAM, [withoutFormat((await readAll(await begunWith()))[0])]);
+    const before = lines(await readAll(store));
+    const fresh = `sqlite:${join(log.folder, 'fresh.sqlite')}`;
+    const where = ['--data', log.data('a'), '--store', log.store, '--stream-prefix', log.prefix];
+    for (const args of [
+      ['serve', '--port', '0'],
+      ['relay', '--kafka-brokers', '127.0.0.1:1'],
+      ['keys', 'list'],
+      ['verify'],
+      ['copy', '--to', fresh],
+    ]) {
+      const said = await refusal(command([...args, ...where]));
+      expect(said).toContain('this log was written before 1.0.0; nothing was changed (hint: ');
+    }
+    expect(readdirSync(log.folder)).toEqual([]);
+    expect(lines(await readAll(store))).toEqual(before);
+    const from = ['--from', fresh, '--to', log.store, '--to-stream-prefix', log.prefix];
+    await commandOk(['init', '--data', log.folder, '--store', fresh]);
+    expect(await refusal(command(['copy', '--data', log.folder, ...from]))).toContain('before 1.0.0');
+    expect(lines(await readAll(store))).toEqual(before);
   });
 
   it('is read by commands that read a log: explain, bundle, operations', async () => {

@@ -149,11 +149,11 @@ describe('our own verifier refuses', () => {
 
   it.each<[string, readonly RawFile[], string | RegExp]>([
     ['no manifest', [file('a.txt', 'a')], 'is not a bundle: it has no manifest.json'],
-    ['a broken one', [file(MANIFEST, '{')], 'its manifest.json is not one of urn-bundle@1'],
+    ['a broken one', [file(MANIFEST, '{')], 'its manifest.json is not one of urn-bundle@2'],
     [
       'another format',
-      manifestWith((json) => ({ ...json, format: 'urn-bundle@2' })),
-      /the format "urn-bundle@2", and this version reads urn-bundle@1 \(hint/,
+      manifestWith((json) => ({ ...json, format: 'urn-bundle@3' })),
+      /the format "urn-bundle@3", and this version reads urn-bundle@2 \(hint/,
     ],
     ...[{ content: 'all' }, { study: { stream: 'access' } }, { files: {} }].map(
       (spoilt): [string, readonly RawFile[], string] => [
@@ -204,8 +204,8 @@ describe.skipIf(!hasPython)('both verifiers', () => {
   it.each([
     ['with a byte-order mark', manifest(`\ufeff${text}`)],
     ['that is not UTF-8', manifest(Buffer.from(text.replace('"urn ', '"\xff '), 'latin1'))],
-    ['with a member twice', manifest(text.replace('{', '{"format": "urn-bundle@1",'))],
-    ['with a member twice, spelt otherwise', manifest(text.replace('{', '{"f\\u006frmat": "urn-bundle@1",'))],
+    ['with a member twice', manifest(text.replace('{', '{"format": "urn-bundle@2",'))],
+    ['with a member twice, spelt otherwise', manifest(text.replace('{', '{"f\\u006frmat": "urn-bundle@2",'))],
     ['with a member twice in a list', manifest(text.replace(/"files": \[\s*\{/, '$&"path": "x",'))],
     [
       'that is nested without end',
@@ -217,6 +217,16 @@ describe.skipIf(!hasPython)('both verifiers', () => {
     ['of more than a mebibyte', manifest(text.replace('{', `{${' '.repeat(2 ** 20)}`))],
   ])('refuse a manifest %s', async (_, files) => {
     await bothSay(MANIFEST, rawZip(files));
+  });
+
+  it('refuse a bundle that was written before 1.0.0, and leave it as it is', async () => {
+    const path = write(rawZip(manifestWith((json) => ({ ...json, format: 'urn-bundle@1' }))));
+    const before = readFileSync(path);
+    const { code, stderr, own } = await verifyBoth(path);
+    expect(code).toBe(2);
+    for (const said of [stderr, own.text])
+      expect(said).toMatch(/was written before 1\.0\.0.* the verifier inside it reads it/);
+    expect(readFileSync(path)).toEqual(before);
   });
 
   it('take a manifest with members that they do not know', async () => {

@@ -11,8 +11,10 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { openRecordedSource } from '../../../src/evidence/verify/database/recorded.ts';
 import { NO_STREAM, StoreError } from '../../../src/store/event-store.ts';
 import { Database } from '../../../src/store/sqlite/library.ts';
+import { isInUse } from '../../../src/store/sqlite/schema.ts';
 import { SqliteStore } from '../../../src/store/sqlite/store.ts';
 import { otherProcess } from '../../support/other-process.ts';
 import { records } from '../../support/store-contract.ts';
@@ -71,8 +73,8 @@ describe('it is not a log of this program, and is left untouched:', () => {
     ],
     [
       'a log of a later version',
-      (file) => otherProgramsDatabase(file, `PRAGMA application_id = ${0x75726e31}; PRAGMA user_version = 2`),
-      'its schema has version 2, and this build knows 1',
+      (file) => otherProgramsDatabase(file, `PRAGMA application_id = ${0x75726e31}; PRAGMA user_version = 3`),
+      'its schema has version 3, and this build knows 2',
     ],
   ])('%s', (_, make, why) => {
     const file = newFile();
@@ -82,6 +84,30 @@ describe('it is not a log of this program, and is left untouched:', () => {
     expect(error.message).toContain(file);
     expect(error.message).toContain(why);
     expect(error.message).toContain('hint: nothing was changed');
+  });
+
+  it.each([
+    ['closed', []],
+    ['left open by a crash, with a write-ahead log', ['-wal', '-shm']],
+  ])('a log that was written before 1.0.0, %s', async (_, suffixes) => {
+    const [original, file] = [await writtenFile(), newFile()];
+    const db = new Database(original);
+    db.pragma('user_version = 1');
+    // Moves the mark into the file, where it was put when the log was begun.
+    db.pragma('wal_checkpoint(TRUNCATE)');
+    db.prepare(
+      'INSERT INTO records SELECT 101, stream, 100, record, sealed, leaf FROM records LIMIT 1',
+    ).run();
+    for (const suffix of ['', ...suffixes]) copyFileSync(`${original}${suffix}`, `${file}${suffix}`);
+    db.close();
+    expect(readdirSync(join(file, '..'))).toHaveLength(1 + suffixes.length);
+    const error = refusal(file);
+    expect(error).toMatchObject({ failure: 'foreign', outcome: 'not-written' });
+    expect(error.message).toContain(`${file} was written before 1.0.0; nothing was changed (hint: `);
+    const before = snapshot(file);
+    expect(() => openRecordedSource(file)).toThrow('was written before 1.0.0; nothing was changed');
+    expect(() => isInUse(file)).toThrow('was written before 1.0.0; nothing was changed');
+    expect(snapshot(file)).toEqual(before);
   });
 
   it('another program’s database that crashed: its journal is not replayed', () => {

@@ -5,8 +5,10 @@ import { DomainError } from '../../../src/base/errors.ts';
 import type { Keyring } from '../../../src/core/log/identity.ts';
 import { openIdentity } from '../../../src/core/log/identity.ts';
 import { makeSigningKey, type SigningKey } from '../../../src/core/log/signing.ts';
+import { logIdIn } from '../../../src/evidence/move/move-log.ts';
 import { NO_STREAM } from '../../../src/store/event-store.ts';
 import { MemoryStore } from '../../../src/store/memory.ts';
+import { withoutFormat } from '../../support/altered-record.ts';
 import { OPERATOR, stored } from '../../support/facts.ts';
 import { FaultyStore } from '../../support/faulty-store.ts';
 import { fixedId, fixedTools } from '../../support/fixed-tools.ts';
@@ -135,6 +137,16 @@ describe('an existing log', () => {
     const created: Fact = { type: 'LogCreated', data, sections: {} };
     await store.append('log', NO_STREAM, [stored(created, 0, { stream: 'log', actor: OPERATOR })]);
     await expect(open(store, keys)).rejects.toMatchObject(refusal('not its LogCreated'));
+  });
+
+  it('is refused by name if it was written before 1.0.0, and nothing is written', async () => {
+    const [store, keys] = [new MemoryStore(), keyring()];
+    const old = withoutFormat((await readAll((await begun('urn')).store))[0]);
+    await store.append('log', NO_STREAM, [old]);
+    for (const opening of [open(store, keys), logIdIn(store)])
+      await expect(opening).rejects.toMatchObject(refusal('written before 1.0.0; nothing was changed'));
+    expect(await readAll(store)).toHaveLength(1);
+    expect(keys.key).toBeUndefined();
   });
 
   it('is not opened if its first record was changed', async () => {
