@@ -2603,12 +2603,12 @@ def take_replacement(history: History, record: Json, before: Enrolled) -> None:
     """The participant gets another pack of the same arm, in the place of one that they have."""
     data, code, by = record["data"], record["data"]["code"], record["data"]["by"]
     expect_that("data.code: of a pack that the participant has", code in before.codes())
+    expect_that("data.participantId: of somebody who gets packs", before.lives())
     is_supply = may_see_packs(history, record)
     is_in_time = is_supply or before.further_packs() < FURTHER
     expect_that(f"data.code: at most {FURTHER} further packs, with this one", is_in_time)
     expect_that("data.by: never given out before", by not in history.given)
-    # Requests need more packs than one. That there was one is all that every version proved.
-    check_further_pack(history, "data.by", by, before, 0 if is_supply else 1)
+    check_further_pack(history, "data.by", by, before, 0 if is_supply else MARGIN)
     if before.code == code:
         after = before._replace(code=by)
     else:

@@ -87,7 +87,7 @@ export interface StudyContext<A> {
   readonly by: Requester;
   /** Members that the caller gives: recorded, but no part of what is asked for. */
   readonly brings: Members;
-  /** When it is asked for, in ISO 8601. Undefined in a replay: a record must show less than a request must fulfil. */
+  /** When it is asked for, in ISO 8601. Undefined in a replay. */
   readonly askedAt: string | undefined;
 }
 
@@ -97,7 +97,7 @@ export interface ParticipantContext<A> extends StudyContext<A> {
 
 /** Who asks. */
 export interface Requester extends Repeatable {
-  /** Whether it is a key that asks, and not the command line. Not so in a replay: older records need not fulfil what keys must. */
+  /** Whether it is a key that asks, and not the command line. Unknown in a replay. */
   readonly isKey?: boolean | undefined;
   /** The limits of the key. A participant outside them does not exist for it. */
   readonly where?: readonly LevelLimit[] | undefined;

@@ -61,12 +61,8 @@ export const replacePack = participantAct({
   // Treatment outlives enrolment.
   may: { scopes: ['randomize', 'supply'], commandLine: true, in: SETTLED },
   asks: REPLACE_PACK_MEMBERS,
-  problem: (context) =>
-    heldPackProblem(context) ??
-    // It binds requests: the logs of earlier versions show such replacements.
-    (context.askedAt === undefined ? undefined : voidedProblem(context)) ??
-    furtherPacksProblem(context, 2),
-  chooses: choosingPack('by', 1),
+  problem: (context) => heldPackProblem(context) ?? voidedProblem(context) ?? furtherPacksProblem(context, 2),
+  chooses: choosingPack('by'),
   apply: (participant, { data }) => withPack(participant, data.code, data.by),
 });
 
@@ -110,21 +106,17 @@ function furtherPacksProblem({ by, participant }: PackContext, most: number): St
 /**
  * The choice of the pack that a participant gets: the same for a visit and in place of a pack.
  * @param member the code of the pack, in the record
- * @param inReplay the margin that the records of every version show
  */
-function choosingPack<M extends string>(
-  member: M,
-  inReplay = PACK_MARGIN,
-): Choice<PackContext, Readonly<Record<M, string>>> {
+function choosingPack<M extends string>(member: M): Choice<PackContext, Readonly<Record<M, string>>> {
   return {
     members: [member],
-    lacks: ({ askedAt, by, model, participant }) => {
+    lacks: ({ by, model, participant }) => {
       const { stoppedTreatments, treatments } = model.design;
       const levels = currentLevels(participant);
       if (by.isSupply)
         return isArmStopped({ model, participant }) || lacksPacks(model, levels, [participant.treatment]);
       const arms = treatments.filter((arm) => !stoppedTreatments.includes(arm));
-      return lacksPacks(model, levels, arms, askedAt === undefined ? inReplay : PACK_MARGIN);
+      return lacksPacks(model, levels, arms, PACK_MARGIN);
     },
     // It is chosen last, and even for an arm that gets none, so that no refusal takes longer for one participant than for
     // another.

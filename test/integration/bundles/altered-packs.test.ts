@@ -113,13 +113,13 @@ bundlesOf(LIFE).alterations('both verifiers of an altered life with visits', {
   more: [['one that has two spellings', declared('V4', 'V2', 'V3', 'U1', 'V9', 'U9')]],
   bSet: [['the name of an arm in a corrected visit', both(to('Caros'), person)]],
   // Dispensations.
+  bReplaced: [['a pack of a duplicate', moved]],
   bBack: [['a pack for a duplicate', moved, 'bV2Again']],
   bThird: [['a third further pack by the pharmacist', by('pharmacy'), 'ok']],
   bU1Again: [['a visit after the fourth further one, by a site', by('nurse')]],
   low: [['a pack at two left of an arm, by a site', by('nurse'), inFull()]],
   lowReplaced: [
-    // 0.2.0 asked for one pack of each arm.
-    ['a replacement at two left, by a site', by('nurse'), 'ok'],
+    ['a replacement at two left, by a site', by('nurse'), inFull()],
     ['a pack of the enrolment of the imported one is replaced', about('e1')],
   ],
   noneReplaced: [['a replacement at none left, by a site', by('nurse'), inFull()]],

@@ -259,7 +259,7 @@ export const LIFE = lifeOf({
     /** By the packs of the wrong entry, at V2 and the void one, and by the one that both entries name. */
     ...{ revealedV2: byCode('L-0'), revealedVoid: byCode('L-70'), revealedBoth: byCode('M-0') },
     f1Again: given('F1', 'V2', 'pharmacy'),
-    /** Two packs of Dora are too few for a site, but not for the record of a replacement. */
+    /** Two packs of Dora are too few for a site. */
     twoLeft: leaves('Dora', 2),
     low: given('i1', 'V3', 'pharmacy'),
     lowReplaced: replacesPack('pharmacy', 'i1', 'V3'),

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Members } from '../../../src/core/model/outcomes.ts';
 import type { RegisterPacks } from '../../../src/core/study/commands.ts';
-import { type FlatAct, tryWritten, writtenDecider } from '../../support/acts.ts';
+import { type FlatAct, tryWritten } from '../../support/acts.ts';
 import { COOK, closed, DUPAGE, force, MART, RMCA, RMCQ } from '../../support/arbitrary-life.ts';
 import { TrialRun } from '../../support/trial-run.ts';
 import { listOf, reinstated, replace, voided } from '../../support/visits.ts';
@@ -108,14 +108,10 @@ describe('a replaced pack', () => {
     trial.record(withdraw(ofArm.slice(0, 1)));
     for (const outcome of [tryWritten(trial.state, command), trial.ask(command)])
       expect(outcome).toEqual({ type: 'no-code' });
-    // Records of earlier versions show less.
-    expect(writtenDecider.decide(trial.state, { ...command, askedAt: undefined }).outcome).toMatchObject({
-      type: 'recorded',
-    });
     trial.record({ ...command, isSupply: true });
   });
 
-  it('is not replaced for somebody who is no patient, though a record of it stays sound', () => {
+  it('is not replaced for somebody who is no patient', () => {
     const trial = stocked(9);
     trial.enrol('a');
     const command = replace('a', packOf(trial, 'a'));
@@ -126,8 +122,6 @@ describe('a replaced pack', () => {
     expect(trial.ask({ ...command, mayRead: true, isSupply: true })).toMatchObject({
       why: why(' (duplicate)'),
     });
-    const replayed = writtenDecider.decide(trial.state, { ...command, askedAt: undefined });
-    expect(replayed.outcome).toMatchObject({ type: 'recorded' });
     trial.record(reinstated('a'));
     trial.record(voided('a', 'ineligible'));
     trial.record(command);
