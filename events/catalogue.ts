@@ -11,17 +11,7 @@ import { type AccessFact, ApiKeyIssued, ApiKeyIssued1, ApiKeyRevoked } from './a
 import { CORRECTIONS } from './corrections.ts';
 import type { EventDefinition, FactOf, StreamKind } from './define.ts';
 import { FROM_OUTSIDE } from './from-outside.ts';
-import {
-  CopyAborted,
-  LogArrived,
-  LogCreated,
-  type LogFact,
-  LogMoved,
-  LogRecovered,
-  LogReopened,
-  type MoveFact,
-  SigningKeyRotated,
-} from './log.ts';
+import { LogArrived, LogCreated, type LogFact, LogMoved, LogRecovered, SigningKeyRotated } from './log.ts';
 import {
   EvidenceDisclosed,
   EvidenceDisclosed1,
@@ -67,7 +57,7 @@ const STUDY_EVENTS = [
 /** In the latest version. */
 export type StudyFact = FactOf<(typeof STUDY_EVENTS)[number]>;
 
-export type Fact = LogFact | MoveFact | AccessFact | StudyFact | OperationsFact;
+export type Fact = LogFact | AccessFact | StudyFact | OperationsFact;
 
 /** What an upcaster converts from version N to version N + 1. */
 export interface RecordContents {
@@ -137,9 +127,7 @@ const DEFINITIONS: readonly EventDefinition[] = [
   LogRecovered,
   SigningKeyRotated,
   LogMoved,
-  LogReopened,
   LogArrived,
-  CopyAborted,
   ApiKeyIssued1,
   ApiKeyIssued,
   ApiKeyRevoked,

@@ -6,8 +6,6 @@ import { z } from 'zod';
 
 /** The kinds of stream a log has. `study` stands for every `study-<studyId>`. */
 export type StreamKind = 'log' | 'access' | 'study' | 'operations';
-/** Where an event may occur: in streams of one kind, or in every stream. */
-export type EventStreams = StreamKind | 'every';
 
 /** `people`: somebody at the command line. `all`: also an API key. Which keys may write what is decided elsewhere. */
 type EventAuthors = 'people' | 'all';
@@ -31,7 +29,7 @@ export interface EventDefinition<
 > {
   readonly type: T;
   readonly version: number;
-  readonly stream: EventStreams;
+  readonly stream: StreamKind;
   readonly by: EventAuthors;
   readonly data: D;
   /** Schema of the sealed part as it is stored: section name to section, each with its salt. */
@@ -48,7 +46,7 @@ export interface EventDefinition<
 
 /** What `defineEvent` gets besides type and version. */
 interface EventParts<D extends z.ZodType, S extends Shape, O extends Shape> {
-  stream: EventStreams;
+  stream: StreamKind;
   /** Who may write it in this version, as far as an older program must be stopped. Default: `all`. */
   by?: EventAuthors;
   data: D;
@@ -88,11 +86,6 @@ export function defineEvent<T extends string, D extends z.ZodType, S extends Sha
 
 /** 128 random bits in lower-case hex. Without them, a sealed treatment could be found by trying each name. */
 const Salt = z.string().regex(/^[0-9a-f]{32}$/);
-
-/** @param kind of the stream; undefined if this build does not know it */
-export function mayStandIn(streams: EventStreams, kind: StreamKind | undefined): boolean {
-  return kind !== undefined && (streams === 'every' || streams === kind);
-}
 
 /** What a decider returns: the fact itself, still without id, revision, time and seals. */
 export type FactOf<E> =

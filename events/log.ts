@@ -49,8 +49,8 @@ export const RecoveredStream = z.strictObject({
 export type RecoveredStream = z.infer<typeof RecoveredStream>;
 
 /**
- * The log was restored from a backup and lacks later records. Checkpoints from here on have the origin
- * `<log name>/<stream>/<recovery>`, because the same sizes have been signed before, for other records.
+ * The log was restored from a backup and lacks later records, or was moved to a store that was lost. Checkpoints from here
+ * on have the origin `<log name>/<stream>/<recovery>`, because the same sizes have been signed before, for other records.
  */
 export const LogRecovered = defineEvent('LogRecovered', 1, {
   stream: 'log',
@@ -79,51 +79,30 @@ export const SigningKeyRotated = defineEvent('SigningKeyRotated', 1, {
   }),
 });
 
-/** Id of the move, the same in all streams of the log. */
 const MoveId = z.uuid();
 /** Describes a store for people, without credentials. */
 const Store = z.string().min(1);
-const OptionalReason = z.string().min(1).optional();
 
 /**
- * The log moves to another store: nothing may follow in this one unless the move is given up. The target holds the same
- * record, and the log continues there. The protocol is in docs/adr/0011-moving-a-log.md. Only `log` is closed, for every
- * stream; versions up to 0.3.0 closed each.
+ * The log moves to another store, and nothing is recorded here any more, in any stream. The target holds the same record, and
+ * the log continues there. Only LogArrived or LogRecovered may follow. The protocol is in docs/adr/0011-moving-a-log.md.
  */
 export const LogMoved = defineEvent('LogMoved', 1, {
   ...inTheClear,
-  stream: 'every',
-  data: z.strictObject({ move: MoveId, to: Store, reason: OptionalReason }),
+  stream: 'log',
+  data: z.strictObject({ move: MoveId, to: Store, reason: z.string().min(1).optional() }),
 });
 
-/** The move was given up after its target was closed for good: the stream continues in the source. */
-export const LogReopened = defineEvent('LogReopened', 1, {
-  ...inTheClear,
-  stream: 'every',
-  data: z.strictObject({ move: MoveId }),
-});
-
-/** In the target: all records of the source are here, and the stream continues. In `log`, this completes the move. */
+/** In the target, directly after LogMoved: all records of the source are here, and the log continues. */
 export const LogArrived = defineEvent('LogArrived', 1, {
   ...inTheClear,
-  stream: 'every',
-  data: z.strictObject({ move: MoveId, from: Store }),
-});
-
-/** In the target: LogArrived can no longer follow, and so neither can anything else. */
-export const CopyAborted = defineEvent('CopyAborted', 1, {
-  ...inTheClear,
   stream: 'log',
-  data: z.strictObject({ move: MoveId, reason: OptionalReason }),
+  data: z.strictObject({ move: MoveId, from: Store }),
 });
 
 export type LogFact =
   | FactOf<typeof LogCreated>
   | FactOf<typeof LogRecovered>
-  | FactOf<typeof SigningKeyRotated>;
-
-export type MoveFact =
+  | FactOf<typeof SigningKeyRotated>
   | FactOf<typeof LogMoved>
-  | FactOf<typeof LogReopened>
-  | FactOf<typeof LogArrived>
-  | FactOf<typeof CopyAborted>;
+  | FactOf<typeof LogArrived>;

@@ -11,7 +11,7 @@
 import { hash } from 'node:crypto';
 import { z } from 'zod';
 import type { Catalogue } from './catalogue.ts';
-import { type EventDefinition, type EventStreams, mayStandIn, type StreamKind } from './define.ts';
+import type { EventDefinition, StreamKind } from './define.ts';
 
 /** In characters. Longer texts get the full check, because a regular expression may need memory in proportion. */
 const MAX_TEXT_LENGTH = 1 << 18;
@@ -24,7 +24,7 @@ type Envelope = Readonly<Record<'actor' | 'at' | 'id' | 'log' | 'revision' | 'st
 
 interface RecordPattern {
   readonly type: string;
-  readonly streams: EventStreams;
+  readonly streams: StreamKind;
   /** Whether anybody may write it, in every version so far. Otherwise only the full check can say that the version is right. */
   readonly isSimple: boolean;
   /** What the version before it could express. Undefined of the first version. */
@@ -77,7 +77,7 @@ export class RecordPatterns {
   ): string | undefined {
     if (record.length > MAX_TEXT_LENGTH || sealed.length > MAX_TEXT_LENGTH) return undefined;
     const pattern = this.#patternFor(record);
-    if (!pattern?.isSimple || !mayStandIn(pattern.streams, kind)) return undefined;
+    if (!pattern?.isSimple || pattern.streams !== kind) return undefined;
     const groups = pattern.record.exec(record);
     const before = pattern.before ? 2 : 1;
     if (!groups || Number(groups[before]) !== revision || groups.at(-1) !== stream) return undefined;

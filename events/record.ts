@@ -22,7 +22,7 @@ import {
   type StudyFact,
   streamKind,
 } from './catalogue.ts';
-import { type EventDefinition, mayStandIn } from './define.ts';
+import type { EventDefinition } from './define.ts';
 import { RecordPatterns } from './record-pattern.ts';
 
 /** Who caused a fact: an API key over HTTP, or a person at the command line (a user of the operating system). */
@@ -304,7 +304,7 @@ function examine(
       'unknown-type',
       `${type}@${version} is unknown to this build (hint: a newer version wrote it; run that one)`,
     );
-  if (!mayStandIn(definition.stream, streamKind(stored.stream)))
+  if (definition.stream !== streamKind(stored.stream))
     fail('misplaced', `${type} does not belong in this stream`);
 
   const sealedText = utf8Text(stored.sealed) ?? fail('malformed', 'the sealed part is not UTF-8');

@@ -3,12 +3,11 @@
  *
  * Rebuilding at start, following live, catching up with one stream after a conflict and accepting what this process has just
  * written all use the same step: `#take`, which applies a stream's next event and ignores events that were applied before.
- * `nextEvent` makes the checks of every fold, live or in retrospect; `Movement` says where a stream continues after a move.
+ * `nextEvent` makes the checks of every fold, live or in retrospect.
  */
 import { streamKind } from '../events/catalogue.ts';
 import type { StreamKind } from '../events/define.ts';
-import type { MoveFact } from '../events/log.ts';
-import { decodeRecord, type LogEvent, type PartialEvent, type RecordBytes } from '../events/record.ts';
+import { decodeRecord, type LogEvent, type RecordBytes } from '../events/record.ts';
 import { RecordError } from '../src/base/errors.ts';
 import type {
   EventStore,
@@ -27,6 +26,7 @@ export interface Projection<State> {
   initial(): State;
   /**
    * The state after the event. May change the given state in place and return it, since earlier states are not kept.
+   * @throws Error for an event that contradicts earlier ones, which halts the stream
    */
   apply(state: State, event: LogEvent): State;
 }
@@ -75,7 +75,6 @@ interface FoldedStream {
   revision: number;
   /** `at` of that event. */
   lastAt: string | undefined;
-  movement: Movement;
   /** Of each projection of this kind of stream. */
   readonly states: ReadonlyMap<AnyProjection, { state: unknown }>;
   /** Why this stream is not folded any further. An event that cannot be understood is never skipped. */
@@ -212,11 +211,6 @@ export class Runner {
     return this.#streams.get(stream)?.revision ?? -1;
   }
 
-  /** Whether the stream continues here or has moved to another store. */
-  movement(stream: string): Movement {
-    return this.#streams.get(stream)?.movement ?? NEVER_MOVED;
-  }
-
   /** `at` of the last folded event. */
   lastAt(stream: string): string | undefined {
     return this.#streams.get(stream)?.lastAt;
@@ -254,11 +248,8 @@ export class Runner {
     const stream = this.#streams.get(name) ?? this.#newStream(name);
     if (revision <= stream.revision || stream.halted) return;
     try {
-      const { event, movement } = nextEvent(this.#logId, stream, { stream: name, revision }, decode);
-      // Moves are folded here, once for all projections.
-      if (!isMoveEvent(event))
-        for (const [projection, held] of stream.states) held.state = projection.apply(held.state, event);
-      stream.movement = movement;
+      const event = nextEvent(this.#logId, stream.revision, { stream: name, revision }, decode);
+      for (const [projection, held] of stream.states) held.state = projection.apply(held.state, event);
       stream.revision = revision;
       stream.lastAt = event.at;
       this.#hooks.onFolded?.(name, leaf);
@@ -289,7 +280,6 @@ export class Runner {
     const stream: FoldedStream = {
       revision: -1,
       lastAt: undefined,
-      movement: NEVER_MOVED,
       states: new Map(states),
       halted: undefined,
     };
@@ -298,130 +288,21 @@ export class Runner {
   }
 }
 
-/** How far a stream has been folded. */
-export interface StreamPosition {
-  /** Revision of the last event; -1 before the first. */
-  readonly revision: number;
-  readonly movement: Movement;
-}
-
 /**
  * Decodes the record that must come next in its stream.
- * @throws RecordError when records are missing before it, it belongs to another log, or the stream had moved to another
- *   store; and the errors of `decode`
+ * @param last revision of the last event; -1 before the first
+ * @throws RecordError when records are missing before it, or it belongs to another log; and the errors of `decode`
  */
 export function nextEvent(
   logId: string,
-  last: StreamPosition,
+  last: number,
   { stream, revision }: { readonly stream: string; readonly revision: number },
   decode: () => LogEvent,
-): { readonly event: LogEvent; readonly movement: Movement } {
+): LogEvent {
   const where = `${stream}/${revision}`;
-  if (revision !== last.revision + 1)
-    throw new RecordError('misplaced', where, `follows revision ${last.revision}: records are missing`);
+  if (revision !== last + 1)
+    throw new RecordError('misplaced', where, `follows revision ${last}: records are missing`);
   const event = decode();
   if (event.log !== logId) throw new RecordError('misplaced', where, 'belongs to another log');
-  const wrong = outOfPlace(last.movement, event);
-  if (wrong) throw new RecordError('misplaced', where, `${wrong.found} has no place here: ${wrong.why}`);
-  return { event, movement: movementAfter(last.movement, event) };
-}
-
-/**
- * Where a stream continues after moves of its log. Every fold of a stream must take this into account. Only `log` is closed
- * now, for all streams; versions up to 0.3.0 closed each.
- *
- *   open ── LogMoved ──> closed ── LogReopened | LogArrived ──> open
- *                        closed ── CopyAborted (only in `log`) ──> dead
- *
- * Nothing else may follow LogMoved, and nothing at all may follow CopyAborted.
- */
-export type Movement =
-  | {
-      readonly status: 'open';
-      /** Moves that began and ended in this stream. No move may begin twice. */
-      readonly ended: readonly string[];
-    }
-  | {
-      readonly status: 'closed';
-      readonly move: string;
-      /** Where the log continues, described for people. */
-      readonly to: string;
-      readonly ended: readonly string[];
-    }
-  | { readonly status: 'dead'; readonly move: string };
-
-export const NEVER_MOVED: Movement = { status: 'open', ended: [] };
-
-/** Why an event cannot be where it is. */
-interface OutOfPlace {
-  readonly field: string;
-  readonly expected: string | undefined;
-  readonly found: string;
-  readonly why: string;
-}
-
-/** Why an event may not follow the events that led to `before`; undefined if it may. */
-export function outOfPlace(before: Movement, event: PartialEvent): OutOfPlace | undefined {
-  const { type } = event;
-  if (before.status === 'dead')
-    return misplacedBy(
-      'type',
-      undefined,
-      type,
-      'nothing may follow CopyAborted: this copy of the log was given up',
-    );
-  if (!isMoveEvent(event)) {
-    if (before.status === 'open') return undefined;
-    const why = 'only these may follow LogMoved: the log continues in another store';
-    return misplacedBy('type', 'LogReopened or LogArrived', type, why);
-  }
-  const { move } = event.data;
-  if (event.type !== 'LogMoved') {
-    if (before.status === 'open')
-      return misplacedBy('type', undefined, type, 'LogMoved does not come directly before it');
-    if (before.move !== move)
-      return misplacedBy('data.move', before.move, move, 'it is of another move than the LogMoved before it');
-    return undefined;
-  }
-  if (before.status === 'closed')
-    return misplacedBy('type', 'LogReopened or LogArrived', type, 'a LogMoved has closed the stream already');
-  if (before.ended.includes(move))
-    return misplacedBy('data.move', 'a new move', move, 'this move has ended in this stream before');
-  const kind = streamKind(event.stream);
-  if (event.revision === 0 && (kind === 'log' || kind === 'study')) {
-    const first = kind === 'log' ? 'LogCreated' : 'StudyRegistered';
-    return misplacedBy('type', first, type, 'the stream does not begin with it');
-  }
-  return undefined;
-}
-
-export function isMoveEvent<E extends PartialEvent>(
-  event: E,
-): event is Extract<E, { type: MoveFact['type'] }> {
-  const { type } = event;
-  return type === 'LogMoved' || type === 'LogReopened' || type === 'LogArrived' || type === 'CopyAborted';
-}
-
-function misplacedBy(field: string, expected: string | undefined, found: string, why: string): OutOfPlace {
-  return { field, expected, found, why };
-}
-
-/** The movement after an event that is allowed here. */
-export function movementAfter(before: Movement, event: PartialEvent): Movement {
-  if (before.status === 'dead' || !isMoveEvent(event)) return before;
-  return afterMove(before.ended, event as MoveEvent);
-}
-
-type MoveEvent = Extract<LogEvent, { type: MoveFact['type'] }>;
-
-function afterMove(ended: readonly string[], { type, data }: MoveEvent): Movement {
-  switch (type) {
-    case 'LogMoved':
-      return { status: 'closed', move: data.move, to: data.to, ended };
-    case 'LogReopened':
-    case 'LogArrived':
-      return { status: 'open', ended: [...ended, data.move] };
-    case 'CopyAborted':
-      return { status: 'dead', move: data.move };
-  }
+  return event;
 }

@@ -804,11 +804,8 @@ EVENTS = {
         },
         {"studies": {}},
     ),
-    # every stream; CopyAborted only in log
     "LogMoved@1": Event({"move": UUID, "to": NAME, "reason?": NAME}, {}),
-    "LogReopened@1": Event({"move": UUID}, {}),
     "LogArrived@1": Event({"move": UUID, "from": NAME}, {}),
-    "CopyAborted@1": Event({"move": UUID, "reason?": NAME}, {}),
     # access
     "ApiKeyIssued@1": Event(GRANT, {"credential": {}}),
     "ApiKeyIssued@2": Event(GRANT_2, {"credential": {}}),
@@ -1446,10 +1443,8 @@ class History:
     unchecked_endorsements: int = 0
     # By stream: what each recovery says was kept of it.
     recoveries: Dict[str, List[Json]] = field(default_factory=lambda: {"log": []})
-    # Stream, type and move of each event of a move of the log.
-    moves: Set[Tuple[str, str, str]] = field(default_factory=set)
-    # By stream: the move that closed it, or GIVEN_UP.
-    closed_by: Dict[str, str] = field(default_factory=dict)
+    moves: List[str] = field(default_factory=list)  # of the log to another store
+    is_moved: bool = False  # LogMoved is the last record
     # access. None: it diverges, so nobody can be judged by it.
     api_keys: Optional[Dict[str, Json]] = field(default_factory=dict)
     # When each record was written; for one that is withheld, the last known time before it.
@@ -1535,43 +1530,11 @@ class History:
         self.warnings[record["stream"], kind] = (known, count + 1)
 
 
-# ---- log, and the moves of the log (docs/event-log.md) ------------------------------------------
-
-GIVEN_UP = "given up"
-MOVE_TYPES = ("LogMoved", "LogReopened", "LogArrived", "CopyAborted")
+# ---- log (docs/event-log.md) --------------------------------------------------------------------
 
 
 def expect_person(record: Json) -> None:
     expect_that("actor: a person at the command line", "cli" in record["actor"])
-
-
-def take_move(history: History, record: Json) -> bool:
-    """Whether a record is of a move of the log: after LogMoved nothing but its end may follow."""
-    stream, kind, move = record["stream"], record["type"], record["data"].get("move")
-    closed_by = history.closed_by.get(stream)
-    if closed_by is None and kind not in MOVE_TYPES:
-        return False
-    if closed_by == GIVEN_UP:
-        allowed: Tuple[str, ...] = ()
-    elif closed_by is not None:
-        allowed = ("LogReopened", "LogArrived") + (("CopyAborted",) if stream == "log" else ())
-    else:
-        # Only `access` may begin with it.
-        allowed = ("LogMoved",) if record["revision"] > 0 or stream == "access" else ()
-    expect_that(f"type: one of {allowed}", kind in allowed)
-    expect("data.move", closed_by or move, move)
-    is_of_log = stream == "log" or ("log", kind, move) in history.moves
-    is_new = (stream, kind, move) not in history.moves
-    expect_that("data.move: new, and in log as here", is_of_log and is_new)
-    expect_person(record)
-    history.moves.add((stream, kind, move))
-    if kind == "LogMoved":
-        history.closed_by[stream] = move
-    elif kind == "CopyAborted":
-        history.closed_by[stream] = GIVEN_UP
-    else:
-        del history.closed_by[stream]
-    return True
 
 
 def take_log_record(history: History, record: Json, _: Json) -> None:
@@ -1582,12 +1545,20 @@ def take_log_record(history: History, record: Json, _: Json) -> None:
         expect("data.logId", record["log"], data["logId"])
         history.log_name = data["logName"]
         history.log_keys.append(key_of_log(history, data))
-    elif kind == "SigningKeyRotated":
+        return
+    may_follow = kind in ("LogArrived", "LogRecovered") or not history.is_moved
+    expect_that("type: LogArrived or LogRecovered, after LogMoved", may_follow)
+    if kind == "SigningKeyRotated":
         take_rotation(history, record)
     elif kind == "LogRecovered":
         take_log_recovery(history, record)
+    elif kind == "LogMoved":
+        expect_that("data.move: new", data["move"] not in history.moves)
+        history.moves.append(data["move"])
     else:
-        expect("type", "LogRecovered or SigningKeyRotated", kind)
+        expect_that("type: LogArrived after LogMoved", kind == "LogArrived" and history.is_moved)
+        expect("data.move", history.moves[-1], data["move"])
+    history.is_moved = kind == "LogMoved"
 
 
 def key_of_log(history: History, data: Json) -> VerifierKey:
@@ -3578,8 +3549,7 @@ def read_stream(
                 try:
                     record, sections = check_line(line, name, revision, log_id, bundle.content)
                     note_repetitions(repetitions, record, sections)
-                    if not take_move(history, record):
-                        take(history, record, sections)
+                    take(history, record, sections)
                     check_id(history, record)
                     warn_of_texts(history, record, sections)
                     if name == bundle.study_stream and "keyId" in record["actor"]:

@@ -1,15 +1,8 @@
-/** urn copy: moves a log to another store, or gives up a move. */
+/** urn copy: moves a log to another store. */
 import type { Command } from 'commander';
 import { systemTools } from '../base/tools.ts';
 import { counted, plural } from '../base/wording.ts';
-import {
-  abortMove,
-  logIdIn,
-  MoveError,
-  type MoveParts,
-  type MoveResult,
-  moveLog,
-} from '../evidence/move/move-log.ts';
+import { logIdIn, MoveError, type MoveParts, type MoveResult, moveLog } from '../evidence/move/move-log.ts';
 import { PENDING_REVEALS } from '../service/code-break/pending-reveals.ts';
 import type { OpenLog } from '../service/open/open-log.ts';
 import {
@@ -40,7 +33,6 @@ interface Options extends LogOptions {
   readonly to: string;
   readonly toStreamPrefix?: string;
   readonly reason?: string;
-  readonly abort?: boolean;
   readonly dryRun?: boolean;
   readonly stopped?: boolean;
   readonly json?: boolean;
@@ -51,8 +43,8 @@ Stop every service and command that uses the log first, on every machine: none o
 
 Copies all records to the other store unchanged: ids, bytes, order and proofs stay. Then it closes the log where it is
 (LogMoved: a service that is started there by mistake takes nothing), compares every record, and opens the log in the other
-store (LogArrived). Nothing is lost if the command ends before that: run it again to continue, or run it with --abort to
-give up the move and reopen the log where it was.
+store (LogArrived). Nothing is lost if the command ends before that: run it again to finish. To come back, move the log again
+to a fresh store.
 
 The signing key is not copied. Take it to the services of the other store, with the file last-checkpoints.
 
@@ -61,13 +53,12 @@ Exit codes: 0 done, 1 the two stores differ, 2 not done for another reason.
 Examples:
   urn copy --to sqlite:/srv/urn/urn.sqlite --dry-run
   urn copy --from sqlite:data/urn.sqlite --to sqlite:/srv/urn/urn.sqlite --reason "new server"
-  urn copy --from sqlite:data/urn.sqlite --to sqlite:/srv/urn/urn.sqlite --abort
   urn copy --to esdb://10.0.0.5:2113 --stream-prefix urn --reason "several instances"
   urn copy --from esdb://10.0.0.5:2113 --to sqlite:/srv/urn/urn.sqlite --stopped`;
 
 export function copyCommand(): Command {
   return logCommand('copy')
-    .description('move the log to another store, with its proofs, or give up a move')
+    .description('move the log to another store, with its proofs')
     .addOption(
       option(
         '--from <url>',
@@ -84,7 +75,6 @@ export function copyCommand(): Command {
       ),
     )
     .addOption(option('--reason <text>', 'recorded with the move'))
-    .addOption(option('--abort', 'give up a move that has not arrived, and reopen the log where it was'))
     .addOption(option('--dry-run', 'only read and compare both stores, and show what would be copied'))
     .addOption(stoppedOption())
     .addOption(jsonOption())
@@ -93,9 +83,8 @@ export function copyCommand(): Command {
 }
 
 async function run({ json = false, ...options }: Options): Promise<void> {
-  const { reason, abort = false, dryRun = false } = options;
+  const { reason, dryRun = false } = options;
   if (reason?.trim() === '') throw new UsageError('--reason must not be empty: it is recorded with the move');
-  if (abort && dryRun) throw new UsageError('--abort and --dry-run cannot be combined');
   const ends = endsOf(options);
   const opened: EventStore[] = [];
   const open = async (store: PlainStore) => {
@@ -105,7 +94,6 @@ async function run({ json = false, ...options }: Options): Promise<void> {
   };
   try {
     const parts = await openEnds(ends, options, open);
-    if (abort) return await giveUp(parts, ends, json);
     // The data folder may belong to a different log from the one that --from names.
     const isOwn = options.from === undefined && hasSigningKey(logSettings(options));
     const moveWith = async (log?: OpenLog) => {
@@ -129,7 +117,7 @@ interface Ends {
 }
 
 /** @throws UsageError */
-function endsOf({ from, to, toStreamPrefix, abort, ...options }: Options): Ends {
+function endsOf({ from, to, toStreamPrefix, ...options }: Options): Ends {
   const settings = logSettings(options);
   const source = plainStore({ ...settings, store: from ?? storeUrl(settings) });
   const target = plainStore({
@@ -139,10 +127,6 @@ function endsOf({ from, to, toStreamPrefix, abort, ...options }: Options): Ends 
   });
   if (source.id === target.id) throw new UsageError('--from and --to name the same store');
   if (!source.exists) throw noLogIn(source);
-  if (abort && !target.exists)
-    throw new UsageError(
-      `there is no store ${target.id} (hint: no move was begun there, so there is nothing to give up)`,
-    );
   return { source, target };
 }
 
@@ -153,10 +137,10 @@ function noLogIn({ id }: PlainStore): UsageError {
 /** @throws UsageError if the source is in use, or the target holds another log */
 async function openEnds(
   { source, target }: Ends,
-  { reason, dryRun, abort, stopped }: Options,
+  { reason, dryRun, stopped }: Options,
   open: (store: PlainStore) => Promise<EventStore>,
 ): Promise<MoveParts> {
-  const inUse = dryRun || abort ? false : source.isInUse();
+  const inUse = dryRun ? false : source.isInUse();
   const here = await open(source);
   const logId = await patiently(PATIENCE, () => logIdIn(here));
   if (logId === undefined) throw noLogIn(source);
@@ -169,15 +153,6 @@ async function openEnds(
   const [from, to] = [source.description, target.description];
   const [actor, tools] = [cliActor(), systemTools()];
   return { source: here, target: there, logId, from, to, reason, actor, tools };
-}
-
-async function giveUp(parts: MoveParts, { source }: Ends, json: boolean): Promise<void> {
-  const { move, reopened } = await abortMove(parts);
-  if (json) return result(JSON.stringify({ move, aborted: true, reopened }, null, 2));
-  result(`move ${move} was given up: the log is open in ${source.id}`);
-  note(
-    'the target still holds what was copied, and no move can arrive there now (hint: remove it, or keep it as it is)',
-  );
 }
 
 async function move(parts: MoveParts, isDry: boolean): Promise<MoveResult> {
@@ -200,7 +175,7 @@ async function move(parts: MoveParts, isDry: boolean): Promise<MoveResult> {
   } catch (error) {
     if (isClosed)
       note(
-        'the log is closed in both stores and takes no participants (hint: run the same command again to finish the move, or with --abort to reopen the log where it was)',
+        'the log is closed in both stores and takes no participants (hint: run the same command again to finish the move; if the other store is lost for good, urn recover --not-moved)',
       );
     throw error;
   }

@@ -1,6 +1,7 @@
 /** urn recover: declares what a restored backup lacks, and lets the log continue with fresh randomness. */
 import type { Command } from 'commander';
 import type { RecoveredStream } from '../../events/log.ts';
+import { logHistory } from '../../projections/log.ts';
 import { counted } from '../base/wording.ts';
 import type { KeptCheckpoint } from '../core/log/formats.ts';
 import type { LogIdentity } from '../core/log/identity.ts';
@@ -35,7 +36,8 @@ interface Options extends LogOptions {
 }
 
 const HELP = `
-For a log that was restored from a backup, when no newer copy exists. Stop every service that uses it first.
+For a log that was restored from a backup, when no newer copy exists, or that was moved to a store that is lost for good. Stop
+every service that uses it first.
 
 The file last-checkpoints in the data folder shows what the backup lacks, and so do the checkpoints that you give: receipts
 (Urn-Receipt) of the sites, the file of a witness. The more you give, the more of the loss is declared. If a receipt turns
@@ -52,6 +54,8 @@ Examples:
   urn recover --data ./data --reason "disk of 21 November" --checkpoint receipts.txt`;
 
 /** A log that was moved continues elsewhere: recovering it here would make two logs of it. */
+const MOVED =
+  'and goes on there, not here (hint: run urn copy again if that move has not arrived; if the other store is lost for good, insist with --not-moved)';
 const PERHAPS_MOVED =
   'records of the stream log itself are lost, and one of them may say that the log was moved to another store (hint: look for that store; if there is none, because a recovery or a rotation of the signing key was lost, insist with --not-moved)';
 
@@ -70,7 +74,7 @@ export function recoverCommand(): Command {
     .addOption(
       option(
         '--not-moved',
-        'recover even if records of the stream log itself are lost: you know that the log was not moved to another store',
+        'recover even if records of the stream log itself are lost, or the log was moved: you know that it goes on in no other store',
       ),
     )
     .addOption(stoppedOption())
@@ -93,11 +97,14 @@ async function run({ reason, checkpoint = [], ...given }: Options): Promise<void
     shown.end();
     const refusal = log.gate.refusal(LOG_STREAM, 'recover');
     if (refusal) throw refusal;
+    const { moved } = log.runner.state(logHistory, LOG_STREAM);
     const loss = log.findLoss(kept.map((one) => signedIn(log.identity, one)));
-    if (loss.lost.length === 0 && !unproven) return await finish(log, dryRun, json);
+    if (loss.lost.length === 0 && !unproven && !moved) return await finish(log, dryRun, json);
     const { recovery, streams, lost } = loss;
-    if (!dryRun && !notMoved && lost.some(({ stream }) => stream === LOG_STREAM))
-      throw new UsageError(PERHAPS_MOVED);
+    if (!dryRun && !notMoved) {
+      if (moved) throw new UsageError(`the log was moved to ${moved.to} ${MOVED}`);
+      if (lost.some(({ stream }) => stream === LOG_STREAM)) throw new UsageError(PERHAPS_MOVED);
+    }
     const renewed = dryRun ? [] : await log.recover(loss, reason, cliActor());
     if (json) return result(JSON.stringify({ recovery, declared: !dryRun, streams, lost, renewed }, null, 2));
     result(

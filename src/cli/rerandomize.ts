@@ -4,7 +4,7 @@
  */
 import type { Command } from 'commander';
 import { type Content, isSectionIncluded } from '../../events/record.ts';
-import { isMoveEvent, type Projection } from '../../projections/runner.ts';
+import type { Projection } from '../../projections/runner.ts';
 import { freeTextProblem, namesIn } from '../base/text.ts';
 import { MerkleTree } from '../core/log/merkle-tree.ts';
 import { BundleFiles } from '../evidence/bundle/bundle-files.ts';
@@ -291,7 +291,7 @@ export async function studyInBundle(file: string): Promise<SourcedStudy> {
             `record ${record.revision} of ${file} is not what it should be: ${decoded.mismatch.field} ${decoded.mismatch.why} (hint: urn verify --bundle)`,
           );
         tree.append(decoded.leaf);
-        if (!isMoveEvent(decoded.event)) fold.take(decoded.event);
+        fold.take(decoded.event);
       }
     const study = fold.result();
     if (!study) throw new TestError(`${file} holds no study`);

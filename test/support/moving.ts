@@ -4,11 +4,12 @@ import { access } from '../../projections/access.ts';
 import { logHistory } from '../../projections/log.ts';
 import { Runner } from '../../projections/runner.ts';
 import { DomainError } from '../../src/base/errors.ts';
+import { systemTools } from '../../src/base/tools.ts';
 import { Keys } from '../../src/core/access/keys.ts';
 import { makeSigningKey } from '../../src/core/log/signing.ts';
 import { design, studyConfig, studyState } from '../../src/core/study/fold.ts';
 import { Studies } from '../../src/core/study/studies.ts';
-import type { MoveParts } from '../../src/evidence/move/move-log.ts';
+import { logIdIn, type MoveParts, moveLog } from '../../src/evidence/move/move-log.ts';
 import type { EventStore, StoredRecord } from '../../src/store/event-store.ts';
 import { MemoryStore } from '../../src/store/memory.ts';
 import { CONFIGURATION, LEVELS, OPERATOR, randomize, stored } from './facts.ts';
@@ -77,6 +78,20 @@ export async function startProcess(store: EventStore) {
 
 export function partsOf(source: EventStore, target: EventStore, from: string, to: string): MoveParts {
   return { source, target, logId: LOG_ID, actor: OPERATOR, tools: fixedTools(++series), from, to };
+}
+
+/** Like a mover that dies when the log is closed in both stores. */
+export async function closeLog(
+  source: EventStore,
+  target: EventStore,
+  [from, to]: readonly [string, string],
+): Promise<void> {
+  const died = new Error('died');
+  const tools = { ...systemTools(), pause: () => Promise.reject(died) };
+  const logId = (await logIdIn(source)) ?? '';
+  await moveLog({ source, target, logId, from, to, actor: OPERATOR, tools }).catch((error) => {
+    if (error !== died) throw error;
+  });
 }
 
 /** A store whose user dies just after an append that contains a text. */

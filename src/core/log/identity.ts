@@ -6,7 +6,7 @@ import { existsSync, mkdirSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { LogCreated } from '../../../events/log.ts';
 import { type Actor, decodeRecord, encodeRecord, type RecordBytes, textOf } from '../../../events/record.ts';
-import { type LogHistory, logHistory } from '../../../projections/log.ts';
+import { historyAfter, type LogHistory, logHistory } from '../../../projections/log.ts';
 import type { Runner } from '../../../projections/runner.ts';
 import { DomainError } from '../../base/errors.ts';
 import { createOnce, flush, type KeyKind, refuseKeyOfOthers } from '../../base/files.ts';
@@ -118,7 +118,7 @@ async function readIdentity(store: EventStore): Promise<BegunLog | undefined> {
           throw new DomainError('identity', 'the first record of the log is not its LogCreated');
         created = event.data;
       }
-      history = logHistory.apply(history, event);
+      history = historyAfter(history, event);
     }
   return created && { logId: created.logId, logName: created.logName, publicKeys: history.publicKeys };
 }

@@ -11,7 +11,7 @@ export const LOG_STREAM = 'log';
 
 export type LogWriter = Writer<LogHistory, LogCommand, LogFact, LogOutcome>;
 
-/** @param permission `recover` to declare a loss, which is needed only when the log lacks records */
+/** @param permission `recover` to declare a loss, which is needed only when the log lacks records or was moved */
 export function logWriter(parts: LogParts, permission: Permission = 'write'): LogWriter {
   const folded = foldedStream(parts, logHistory, LOG_STREAM, permission);
   return new Writer({ ...parts, stream: LOG_STREAM, decider: logDecider, folded });

@@ -1,7 +1,8 @@
 /**
- * Recovers a log that was restored from a backup. Records that the backup lacks are gone for good, so the loss is
- * declared: LogRecovered says, per stream, how many records there are and how many are known to have been signed. Then
- * each study's generator is restarted with fresh entropy, because the old one would draw the lost allocations again.
+ * Recovers a log that was restored from a backup, or was moved to a store that was lost. Records that are missing here are
+ * gone for good, so the loss is declared: LogRecovered says, per stream, how many records there are and how many are known
+ * to have been signed. Then each study's generator is restarted with fresh entropy, because the old one would draw the lost
+ * allocations again.
  *
  * This applies to every study, not only to those known to have lost records: the newest checkpoints are saved about once
  * a second, so any study can have lost more than is known.

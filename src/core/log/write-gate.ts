@@ -8,7 +8,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { logHistory, type Recovery } from '../../../projections/log.ts';
-import type { Movement, Runner } from '../../../projections/runner.ts';
+import type { Runner } from '../../../projections/runner.ts';
 import { DomainError } from '../../base/errors.ts';
 import type { EventStore } from '../../store/event-store.ts';
 import type { Gate, Permission } from '../write/writer.ts';
@@ -33,7 +33,7 @@ const NEEDED_BY_ALL = new Map([
 const ROLLBACK_HINT = `hint: restore the newest copy of the database, or declare the loss with urn recover; what the log signed last is in ${LAST_CHECKPOINTS}, see docs/operations.md`;
 
 interface WriteGateParts {
-  readonly runner: Pick<Runner, 'state' | 'movement' | 'halted'>;
+  readonly runner: Pick<Runner, 'state' | 'halted'>;
   /** Why there is no key to sign with, if there is none: no write could get a receipt. */
   readonly missingKey?: () => DomainError | undefined;
 }
@@ -56,7 +56,7 @@ export class WriteGate implements Gate {
     return (
       this.#missingKey() ??
       this.rollback(permission) ??
-      (permission === 'sign' ? this.#deadCopy(stream) : this.#unwritable(stream)) ??
+      (permission === 'sign' ? undefined : this.#unwritable(stream, permission)) ??
       this.#notCompared(stream)
     );
   }
@@ -102,10 +102,14 @@ export class WriteGate implements Gate {
     else this.#endangered.set(stream, new DomainError('endangered', why));
   }
 
-  #unwritable(stream: string): DomainError | undefined {
+  #unwritable(stream: string, permission: Permission): DomainError | undefined {
     const runner = this.#runner;
-    const moved = movedError(runner.movement(LOG_STREAM)) ?? movedError(runner.movement(stream));
-    if (moved) return moved;
+    const { moved } = runner.state(logHistory, LOG_STREAM);
+    if (moved && permission !== 'recover')
+      return new DomainError(
+        'moved',
+        `the log is moved to ${moved.to}, and nothing more is recorded in this store (hint: ask the service there; if this is that store, urn copy has to finish first)`,
+      );
     for (const [needed, name] of NEEDED_BY_ALL)
       if (runner.halted(needed))
         return new DomainError(
@@ -120,14 +124,6 @@ export class WriteGate implements Gate {
     return this.#endangered.get(stream);
   }
 
-  /**
-   * CopyAborted takes the place that LogReopened has in the source: one key must not sign both, which would be a fork.
-   */
-  #deadCopy(stream: string): DomainError | undefined {
-    const movement = this.#runner.movement(LOG_STREAM);
-    return stream === LOG_STREAM && movement.status === 'dead' ? movedError(movement) : undefined;
-  }
-
   #notCompared(stream: string): DomainError | undefined {
     if (this.#compared === 'all' || this.#compared.has(stream)) return undefined;
     return new DomainError('unavailable', 'the log has not been read completely yet; try again shortly');
@@ -137,24 +133,6 @@ export class WriteGate implements Gate {
 function rollbackError(first: Rollback, others: number): DomainError {
   const more = others > 0 ? `, and likewise ${others} more` : '';
   return new DomainError('rolled-back', `${describeRollback(first)}${more} (${ROLLBACK_HINT})`);
-}
-
-/** Why nothing may be written to a stream that has moved to another store; undefined while it is open. */
-function movedError(movement: Movement): DomainError | undefined {
-  switch (movement.status) {
-    case 'open':
-      return undefined;
-    case 'closed':
-      return new DomainError(
-        'moved',
-        `the log is moved to ${movement.to}, and nothing more is recorded in this store (hint: ask the service there; if this is that store, urn copy has to finish first)`,
-      );
-    case 'dead':
-      return new DomainError(
-        'moved',
-        'this store holds a copy of the log that was given up, and nothing is ever recorded here (hint: the log goes on where it was copied from)',
-      );
-  }
 }
 
 interface ComparisonParts {

@@ -17,8 +17,7 @@ import {
   type LogEvent,
   type PartialEvent,
 } from '../../../events/record.ts';
-import { lastRecovery, logHistory } from '../../../projections/log.ts';
-import { isMoveEvent } from '../../../projections/runner.ts';
+import { historyAfter, lastRecovery, logHistory } from '../../../projections/log.ts';
 import { createOnce } from '../../base/files.ts';
 import type { LogIdentity } from '../../core/log/identity.ts';
 import type { LastCheckpoints, Rollback } from '../../core/log/last-checkpoints.ts';
@@ -186,12 +185,12 @@ class Composition {
   };
 
   readonly #accessLine = (stored: StoredRecord, event: LogEvent): RecordLine =>
-    concernsKey(event, this.#keyIds) || isMoveEvent(event)
+    concernsKey(event, this.#keyIds)
       ? { text: otherLine(stored) }
       : { text: withheldLine(stored), isWithheld: true };
 
   readonly #logLine = (stored: StoredRecord, event: LogEvent): RecordLine => {
-    this.#history = logHistory.apply(this.#history, event);
+    this.#history = historyAfter(this.#history, event);
     return { text: otherLine(stored) };
   };
 

@@ -4,7 +4,6 @@
  */
 import type { PartialEvent } from '../../../events/record.ts';
 import type { StudyConfiguration } from '../../../events/study.ts';
-import { isMoveEvent } from '../../../projections/runner.ts';
 import { microsecondsOf } from '../../base/time.ts';
 import { counted, plural } from '../../base/wording.ts';
 import { PARTICIPANT_ACTS } from '../../core/acts/acts.ts';
@@ -155,15 +154,6 @@ export class StudySummary {
       case 'StudyRecovered':
         this.#recover(event);
         break;
-      case 'LogMoved':
-        this.#note(event, `the log was moved to ${event.data.to}`);
-        break;
-      case 'LogArrived':
-        this.#note(event, `the log arrived from ${event.data.from}`);
-        break;
-      case 'LogReopened':
-        this.#note(event, 'the move of the log was given up');
-        break;
       case 'StudyPaused':
       case 'StudyResumed':
       case 'StudyClosed':
@@ -214,9 +204,8 @@ export class StudySummary {
     return this.#model?.participants.get(participantId);
   }
 
-  /** Moves are of the log, and change no study. */
   #fold(event: PartialEvent): void {
-    if (!this.#model || this.#isContradicted || isMoveEvent(event)) return;
+    if (!this.#model || this.#isContradicted) return;
     try {
       fold(this.#model, event);
     } catch {

@@ -6,13 +6,10 @@
  */
 import { decodeRecord, type LogEvent } from '../../../events/record.ts';
 import {
-  isMoveEvent,
-  NEVER_MOVED,
   nextEvent,
   type Projection,
   projectionOf,
   type Readable,
-  type StreamPosition,
   shownIn,
 } from '../../../projections/runner.ts';
 import { DomainError, RecordError } from '../../base/errors.ts';
@@ -82,7 +79,7 @@ export async function foldUntil<P extends Readables>(
       name,
       shownIn(readable, states.get(projectionOf(readable))),
     ]);
-  let last: StreamPosition & { readonly at?: string } = { revision: -1, movement: NEVER_MOVED };
+  let last: { readonly revision: number; readonly at?: string } = { revision: -1 };
   const past = (next: LogEvent | undefined): Past<P> => ({
     revision: last.revision,
     at: last.at,
@@ -91,12 +88,11 @@ export async function foldUntil<P extends Readables>(
   });
   for await (const page of store.readStream(stream, 0, FOLDED_AT_ONCE)) {
     for (const stored of page) {
-      const { event, movement } = nextEvent(logId, last, stored, () => decodeRecord(stored));
+      const event = nextEvent(logId, last.revision, stored, () => decodeRecord(stored));
       if (isBeyond(event)) return past(event);
-      if (!isMoveEvent(event))
-        for (const [projection, state] of states)
-          states.set(projection, applied(projection, state, event, stored));
-      last = { revision: event.revision, at: event.at, movement };
+      for (const [projection, state] of states)
+        states.set(projection, applied(projection, state, event, stored));
+      last = event;
     }
     onProgress(last.revision + 1);
     await new Promise(setImmediate);

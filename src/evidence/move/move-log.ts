@@ -7,11 +7,8 @@
  *      Now `log` is closed in both stores, and with it every stream;
  *   3. read the source again, compare all of it, and copy what a service that was not stopped has written until now;
  *   4. LogArrived in the target's `log`, directly after LogMoved: from here on the log is the target's.
- *
- * Giving up a move: CopyAborted in the target's `log`, at the exact revision after LogMoved, rules out LogArrived for good.
- * Only then is the source opened again. The abort can be cut off at any point, and repeated.
  */
-import type { MoveFact } from '../../../events/log.ts';
+import type { LogFact } from '../../../events/log.ts';
 import { type Actor, decodeRecord, encodeRecord, type RecordBytes } from '../../../events/record.ts';
 import { RecordError } from '../../base/errors.ts';
 import type { Tools } from '../../base/tools.ts';
@@ -38,7 +35,7 @@ export interface MoveParts {
 interface MoveHooks {
   /** Gets the number of records of each page that was read from the source. */
   readonly onRead?: (records: number) => void;
-  /** Called when the log is closed: neither store takes anything until the move is done or given up. */
+  /** Called when the log is closed: neither store takes anything until the move is done. */
   readonly onClosed?: () => void;
 }
 
@@ -51,7 +48,7 @@ export interface MoveResult {
   readonly copied: number;
 }
 
-/** Why a log is not moved, or a move is not given up. The message says what to do. */
+/** Why a log is not moved. The message says what to do. */
 export class MoveError extends Error {
   override readonly name = 'MoveError';
   /** `differs`: the two stores differ. `refused`: not done for another reason. */
@@ -73,7 +70,6 @@ const HEARD_WITHIN_MS = 1000;
 export async function moveLog(parts: MoveParts, hooks: MoveHooks = {}, isDry = false): Promise<MoveResult> {
   const { source, target } = parts;
   const progress = await progressOf(parts);
-  if (progress.type === 'given-up') throw givenUp();
   if (progress.type === 'closed') hooks.onClosed?.();
   const hasArrived = progress.type === 'arrived';
   const copying = { ...parts, onRead: hooks.onRead };
@@ -97,8 +93,8 @@ export async function moveLog(parts: MoveParts, hooks: MoveHooks = {}, isDry = f
   await expectNoMore(target, last.trees);
   const data = { move, from: parts.from };
   const arrived = recordOf(parts, end, { type: 'LogArrived', data, sections: {} });
-  if (!(await isAppended(target, end, [arrived])) && (await progressOf(parts)).type !== 'arrived')
-    throw givenUp();
+  // Somebody else may have been faster.
+  if (!(await isAppended(target, end, [arrived]))) return moveLog(parts, hooks);
   return { move, streams: summary(last.trees), copied };
 }
 
@@ -106,7 +102,7 @@ export async function moveLog(parts: MoveParts, hooks: MoveHooks = {}, isDry = f
  * Closes `log` in both stores, or finds it closed. LogMoved is made once and never copied from the source. So the only
  * target that holds it is the one that the move began with, and any other can be recognized, whatever crashed in between.
  */
-async function close(parts: MoveParts): Promise<Exclude<MoveProgress, { type: 'none' }>> {
+async function close(parts: MoveParts): Promise<ClosedLog> {
   const { source, target, tools, to, reason } = parts;
   const progress = await progressOf(parts);
   if (progress.type === 'none') {
@@ -115,7 +111,7 @@ async function close(parts: MoveParts): Promise<Exclude<MoveProgress, { type: 'n
     const moved = recordOf(parts, log.length, { type: 'LogMoved', data, sections: {} });
     // In one append: the target is never an open log.
     await isAppended(target, 0, [...log, moved]);
-  } else if (progress.type === 'begun') await isAppended(source, progress.end - 1, [progress.moved]);
+  } else if (progress.type === 'begun') await isAppended(source, progress.moved.revision, [progress.moved]);
   else return progress;
   // Somebody else may have been faster: what the stores hold now decides.
   return close(parts);
@@ -129,12 +125,6 @@ function summary(trees: Trees): MoveResult['streams'] {
   }));
 }
 
-function givenUp(): MoveError {
-  return refused(
-    'this move was given up: the target has CopyAborted in log (hint: run urn copy --abort again if the source is still closed; then begin with a fresh target)',
-  );
-}
-
 function writtenLate(records: number): MoveError {
   return new MoveError(
     'differs',
@@ -142,53 +132,19 @@ function writtenLate(records: number): MoveError {
   );
 }
 
-interface AbortResult {
-  readonly move: string;
-  /** Streams of the source that this run has opened again: `log`, or none. */
-  readonly reopened: readonly string[];
-}
-
-/**
- * Gives up a move, or goes on giving it up.
- * @throws MoveError if there is nothing to give up here, or the move is done; StoreError
- */
-export async function abortMove(parts: MoveParts): Promise<AbortResult> {
-  const { source, target, reason } = parts;
-  const progress = await progressOf(parts);
-  if (progress.type === 'none')
-    throw refused(
-      'no move of this source was begun in this target (hint: nothing was closed; an urn copy that is still running can close it, so end that first)',
-    );
-  if (progress.type === 'arrived')
-    throw refused(
-      'the log has arrived in the target and continues there: this move can no longer be given up (hint: to come back, move it again to a fresh store)',
-    );
-  const { move, end } = progress;
-  if (progress.type !== 'given-up') {
-    const data = { move, ...(reason !== undefined && { reason }) };
-    const aborted = recordOf(parts, end, { type: 'CopyAborted', data, sections: {} });
-    // Whether or not somebody else was faster: what the stores hold now decides.
-    await isAppended(target, end, [aborted]);
-    return abortMove(parts);
-  }
-  const log = await logRecords(source);
-  if (moveIn(log.at(-1))?.move !== move) return { move, reopened: [] };
-  const reopened = recordOf(parts, log.length, { type: 'LogReopened', data: { move }, sections: {} });
-  await isAppended(source, log.length, [reopened]);
-  return { move, reopened: [LOG_STREAM] };
-}
-
 /** How far a move has come. The stream `log` of the two stores says so, and nothing else does. */
 type MoveProgress =
   | { readonly type: 'none' }
   /** The target has LogMoved, and the source does not: `urn copy` was cut off before it closed the source. */
-  | { readonly type: 'begun'; readonly move: string; readonly end: number; readonly moved: RecordBytes }
-  | {
-      readonly type: 'closed' | 'arrived' | 'given-up';
-      readonly move: string;
-      /** The revision after LogMoved: that of what ends the move. */
-      readonly end: number;
-    };
+  | { readonly type: 'begun'; readonly moved: StoredRecord }
+  | ClosedLog;
+
+interface ClosedLog {
+  readonly type: 'closed' | 'arrived';
+  readonly move: string;
+  /** The revision after LogMoved: that of LogArrived. */
+  readonly end: number;
+}
 
 /**
  * @throws MoveError if the log has left the source for another store, or a move of it can no longer reach this target;
@@ -211,36 +167,27 @@ function progressFrom(
     throw refused(
       `the log is being moved to ${from}, not from there (hint: --from and --to are the other way round)`,
     );
-  if (typeOf(here.at(-1)) === 'CopyAborted')
-    throw refused(
-      'the source is itself a copy from a move that was given up (hint: the log continues where it was copied from)',
-    );
   const common = commonLength(here, there);
-  const begun = moveIn(there[common - 1]) ?? moveIn(there[common]);
-  const end = moveIn(there[common - 1]) ? common : common + 1;
-  if (begun && typeOf(there[end]) === 'CopyAborted') return { type: 'given-up', move: begun.move, end };
-  if (begun && end === common && here.length === common) {
-    if (there.length === common) return { type: 'closed', move: begun.move, end };
-    if (typeOf(there[end]) === 'LogArrived') return { type: 'arrived', move: begun.move, end };
-  }
+  const [next, ...more] = there.slice(common);
   if (closed && common < here.length)
     throw refused(
-      `the log was moved to another store: ${closed.to} (hint: finish that move, or first give it up with urn copy --abort --to THAT-STORE)`,
+      `the log was moved to another store: ${closed.to} (hint: finish that move; if that store is lost for good, urn recover --not-moved)`,
     );
-  const [moved] = there.slice(common);
-  if (!moved && there.length === 0) return { type: 'none' };
+  if (closed && !next) return { type: 'closed', move: closed.move, end: common };
+  if (closed && typeOf(next) === 'LogArrived') return { type: 'arrived', move: closed.move, end: common };
+  if (there.length === 0) return { type: 'none' };
   // A process that has that log open could continue it.
-  if (!moved)
+  if (!next)
     throw refused(
       'the target already holds this log, as a copy of its files or because the log was moved from there (hint: begin with a fresh target)',
     );
-  if (!begun || end === common)
+  if (closed || !moveIn(next))
     throw differs(LOG_STREAM, common, 'the record in the target differs from the one in the source');
-  if (common < here.length || there.length > end)
+  if (common < here.length || more.length > 0)
     throw refused(
       'a move was begun in this target but never took effect in the source, because its log went on (hint: this target is void; begin with a fresh one)',
     );
-  return { type: 'begun', move: begun.move, end, moved };
+  return { type: 'begun', moved: next };
 }
 
 /** The move for which a record closes `log`; undefined if it does not close it. */
@@ -274,7 +221,7 @@ export async function logIdIn(store: EventStore): Promise<string | undefined> {
 }
 
 /** Makes the record of a step of a move, for this revision of `log`. */
-export function recordOf({ logId, actor, tools }: MoveParts, revision: number, fact: MoveFact): RecordBytes {
+export function recordOf({ logId, actor, tools }: MoveParts, revision: number, fact: LogFact): RecordBytes {
   const at = tools.now().toISOString();
   const header = { id: tools.newId(), log: logId, stream: LOG_STREAM, revision, at, actor };
   return encodeRecord(header, fact, tools.newSalt);

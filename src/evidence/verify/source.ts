@@ -102,9 +102,7 @@ function withStandIns(event: PartialEvent): LogEvent {
     case 'LogCreated':
     case 'SigningKeyRotated':
     case 'LogMoved':
-    case 'LogReopened':
     case 'LogArrived':
-    case 'CopyAborted':
     case 'ApiKeyRevoked':
       return { ...event, sections: {} };
     default:

@@ -3,15 +3,7 @@
  * tree is compared with its signed checkpoints, its sealed sections with those of all streams, and the time of each event with
  * that of the one before.
  */
-import type { MoveFact } from '../../../events/log.ts';
 import type { PartialEvent } from '../../../events/record.ts';
-import {
-  isMoveEvent,
-  type Movement,
-  movementAfter,
-  NEVER_MOVED,
-  outOfPlace,
-} from '../../../projections/runner.ts';
 import { CLOCK_TOLERANCE_MS } from '../../base/time.ts';
 import type { Hash } from '../../core/log/formats.ts';
 import { CompactRange } from '../../core/log/merkle-tree.ts';
@@ -45,8 +37,6 @@ export class StreamAudit<E extends PartialEvent> {
   #withheld = 0;
   #divergence: Divergence | undefined;
   #lastAt: string | undefined;
-  #movement: Movement = NEVER_MOVED;
-  readonly #moves: ReadonlySet<string> | undefined;
   readonly #sealing: Sealing;
 
   /** @param logId undefined when the log does not say its id; then a record may name any log */
@@ -58,8 +48,6 @@ export class StreamAudit<E extends PartialEvent> {
     warnings: Warnings;
     checkpoints: readonly SignedCheckpoint[];
     lost: readonly LostCheckpoint[];
-    /** The moves in `log`, by `moveName`; undefined when auditing `log` itself. */
-    moves: ReadonlySet<string> | undefined;
     /** Shared by all streams. */
     sealing: Sealing;
   }) {
@@ -70,7 +58,6 @@ export class StreamAudit<E extends PartialEvent> {
     this.#warnings = parts.warnings;
     this.#tree = new StreamTree(parts.checkpoints);
     this.#lost = parts.lost;
-    this.#moves = parts.moves;
     this.#sealing = parts.sealing;
   }
 
@@ -137,7 +124,6 @@ export class StreamAudit<E extends PartialEvent> {
         'two-histories-signed',
         'the given checkpoints contradict one another: the signing key has signed two histories of this stream',
       );
-    this.#warnOfMove();
     const root = this.#tree.root();
     return {
       stream: this.#stream,
@@ -166,7 +152,7 @@ export class StreamAudit<E extends PartialEvent> {
       return [mismatch('id', 'an id of its own', event.id, 'an earlier event of this stream has it')];
     let mismatches: readonly Mismatch[];
     try {
-      mismatches = this.#judgeMove(event) ?? this.#replay.take(event, withheldSeals, version);
+      mismatches = this.#replay.take(event, withheldSeals, version);
     } catch (error) {
       // A decider throws on input that it should never see, such as an impossible generator state or an oversized urn.
       const why = `it cannot be decided again: ${(error as Error).message}`;
@@ -179,34 +165,6 @@ export class StreamAudit<E extends PartialEvent> {
     this.#watchClock(event);
     this.#watchTexts(event);
     return [];
-  }
-
-  /** Undefined: this event is not about a move of the log, and no move forbids it here. */
-  #judgeMove(event: E): readonly Mismatch[] | undefined {
-    const wrong = outOfPlace(this.#movement, event);
-    if (wrong) return [mismatch(wrong.field, wrong.expected, wrong.found, wrong.why)];
-    if (!isMoveEvent(event)) return undefined;
-    const { actor, type, data } = event;
-    if (!('cli' in actor))
-      return [mismatch('actor', 'a person at the command line', actor.keyId, 'no key can do this')];
-    if (this.#moves && !this.#moves.has(moveName(event)))
-      return [
-        mismatch('data.move', `a move for which log has ${type}`, data.move, 'log does not mention it'),
-      ];
-    this.#movement = movementAfter(this.#movement, event);
-    return [];
-  }
-
-  /** Only for `log`, which speaks for all streams: this copy may not be the current one. */
-  #warnOfMove(): void {
-    if (this.#moves || this.#movement.status === 'open' || this.#divergence) return;
-    this.#warnings.add(
-      'moved',
-      this.#movement.status === 'dead'
-        ? 'this copy of the log was given up: the log goes on where it was copied from'
-        : `the log was moved to ${this.#movement.to}: if that move has arrived, the log goes on there`,
-      this.#records - 1,
-    );
   }
 
   #watchClock({ id, at, revision }: PartialEvent): void {
@@ -249,11 +207,6 @@ function revisionMismatch(expected: number, found: number): Mismatch {
   const missing =
     found - 1 === expected ? `revision ${expected} is` : `revisions ${expected} to ${found - 1} are`;
   return mismatch('revision', expected, found, `${missing} missing`);
-}
-
-/** Identifies a step of a move. Each step happens in `log` first, then in every other stream. */
-export function moveName({ type, data }: Extract<PartialEvent, MoveFact>): string {
-  return `${type} ${data.move}`;
 }
 
 /** Id and `at` are made one right after the other, so they differ only if the clock was set in between. */

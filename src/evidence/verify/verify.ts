@@ -9,8 +9,7 @@ import { v5 } from 'uuid';
 import { streamKind } from '../../../events/catalogue.ts';
 import type { RecoveredStream } from '../../../events/log.ts';
 import type { LogEvent, PartialEvent } from '../../../events/record.ts';
-import { type LogHistory, logHistory, type Recovery } from '../../../projections/log.ts';
-import { isMoveEvent } from '../../../projections/runner.ts';
+import { historyAfter, type LogHistory, logHistory, type Recovery } from '../../../projections/log.ts';
 import { secondsSince } from '../../base/waiting.ts';
 import type { KeptCheckpoint } from '../../core/log/formats.ts';
 import { isEndorsed, keyOfLog, type VerifierKey } from '../../core/log/signing.ts';
@@ -25,7 +24,7 @@ import { StudyReplay } from './replay/replay-study.ts';
 import { type Recovered, StudyChecks } from './replay/study-checks.ts';
 import { type Report, type StreamReport, Warnings } from './report/report.ts';
 import { type Decode, decode, type RecordSource, readingOf, type SourceReading } from './source.ts';
-import { moveName, Sealing, StreamAudit } from './stream-audit.ts';
+import { Sealing, StreamAudit } from './stream-audit.ts';
 
 export interface Verification {
   readonly source: RecordSource;
@@ -100,8 +99,6 @@ type LogCreation = Extract<LogEvent, { type: 'LogCreated' }>['data'];
 interface ClaimedIdentity extends LogCreation, LogHistory {
   /** The first key and its successors, as long as each was endorsed by its predecessor. */
   readonly keys: readonly VerifierKey[];
-  /** By `moveName`. */
-  readonly moves: ReadonlySet<string>;
 }
 
 /** Undefined when the log does not begin with LogCreated. */
@@ -112,7 +109,6 @@ async function readIdentity(
   let history = logHistory.initial();
   let created: LogCreation | undefined;
   const keys: VerifierKey[] = [];
-  const moves = new Set<string>();
   for await (const page of source.read('log'))
     for (const record of page) {
       const decoded = reading.others(record);
@@ -126,8 +122,7 @@ async function readIdentity(
         if (event.type !== 'LogCreated') return undefined;
         created = event.data;
       }
-      history = logHistory.apply(history, event);
-      if (isMoveEvent(event)) moves.add(moveName(event));
+      history = historyAfter(history, event);
       const key = nextKey(event, created, keys.at(-1));
       if (key) keys.push(key);
     }
@@ -136,7 +131,7 @@ async function readIdentity(
   const complete = isComplete
     ? history
     : withRecoveredStudies(history, await recoveredStudies(source, reading));
-  return { ...created, ...complete, keys, moves };
+  return { ...created, ...complete, keys };
 }
 
 function nextKey(
@@ -272,8 +267,17 @@ class Audits {
 
   async #log(): Promise<StreamReport> {
     const { trusted, identity, reading } = this.#plan;
+    const warnings = new Warnings();
     const replay = new LogReplay(trusted, identity?.keys ?? []);
-    return (await this.#audit('log', new Warnings(), reading.others, replay)).finish({});
+    const audit = await this.#audit('log', warnings, reading.others, replay);
+    const { moved } = replay.history;
+    if (moved && audit.divergesAt === undefined)
+      warnings.add(
+        'moved',
+        `the log was moved to ${moved.to}: if that move has arrived, the log goes on there`,
+        audit.records - 1,
+      );
+    return audit.finish({});
   }
 
   async #access(): Promise<StreamReport> {
@@ -324,7 +328,6 @@ class Audits {
       logId: identity?.logId,
       checkpoints: evidence.byStream.get(stream) ?? [],
       lost: evidence.lost.get(stream) ?? [],
-      moves: stream === 'log' ? undefined : (identity?.moves ?? new Set()),
       sealing: this.#sealing,
     });
     try {

@@ -220,15 +220,12 @@ async function guardedLog(store: EventStore, identity: LogIdentity, keyring: Key
   return { runner, ledger, gate, key };
 }
 
-/** After one of these, a log that took no records takes them again. */
-const REOPENING: ReadonlySet<string> = new Set(['LogArrived', 'LogReopened', 'LogRecovered']);
-
 /**
  * Notices when a log that took no participants may take them again, after a move or a recovery by another process.
  * @returns a function that stops this
  */
 function followReopening(runner: Runner, onReopened: () => void): () => void {
   return runner.listen(LOG_STREAM, ({ type }) => {
-    if (REOPENING.has(type)) setImmediate(onReopened);
+    if (type === 'LogArrived' || type === 'LogRecovered') setImmediate(onReopened);
   });
 }

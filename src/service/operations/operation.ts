@@ -3,7 +3,6 @@
  * in words, one line each.
  */
 import { z } from 'zod';
-import { LogArrived, LogMoved, LogReopened } from '../../../events/log.ts';
 import {
   EvidenceDisclosed,
   type RefusalReason,
@@ -34,10 +33,6 @@ export const Operation = z.discriminatedUnion('type', [
   z.strictObject({ ...COMMON_MEMBERS, type: z.literal('EvidenceDisclosed'), data: EvidenceDisclosed.data }),
   z.strictObject({ ...COMMON_MEMBERS, type: z.literal('SessionBegan'), data: SessionBegan.data }),
   z.strictObject({ ...COMMON_MEMBERS, type: z.literal('SessionEnded'), data: SessionEnded.data }),
-  // Versions up to 0.3.0 recorded a move of the log in every stream.
-  z.strictObject({ ...COMMON_MEMBERS, type: z.literal('LogMoved'), data: LogMoved.data }),
-  z.strictObject({ ...COMMON_MEMBERS, type: z.literal('LogReopened'), data: LogReopened.data }),
-  z.strictObject({ ...COMMON_MEMBERS, type: z.literal('LogArrived'), data: LogArrived.data }),
 ]);
 
 /** An `Operation`, if the event is of the stream `operations`. */
@@ -76,12 +71,6 @@ function operationText(event: LogEvent): string {
       return `signed in (session ${event.data.sessionId})`;
     case 'SessionEnded':
       return `signed out (session ${event.data.sessionId})`;
-    case 'LogMoved':
-      return `moved the log to ${event.data.to}`;
-    case 'LogReopened':
-      return 'gave up the move of the log';
-    case 'LogArrived':
-      return `brought the log here from ${event.data.from}`;
     default:
       throw new Error(`${event.type} does not belong in the stream ${OPERATIONS}`);
   }

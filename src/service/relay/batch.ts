@@ -43,7 +43,7 @@ export interface StreamPart {
 
 /** The parts of the log that batches need. */
 export type BatchLog = Pick<OpenLog, 'store'> & {
-  readonly runner: Pick<OpenLog['runner'], 'revision' | 'movement'>;
+  readonly runner: Pick<OpenLog['runner'], 'revision' | 'state'>;
   readonly ledger: Pick<OpenLog['ledger'], 'tree'>;
 };
 
@@ -87,21 +87,10 @@ export async function nextBatch(
   return parts;
 }
 
-/**
- * LogMoved is published together with the record that ends the move. Until then nobody knows in which of the two stores the
- * log continues. In the target of a move that was given up, the stream `log` ends with records that the log never had.
- */
+/** LogMoved is published together with the record after it: until then nobody knows in which store the log continues. */
 function lastToPublish({ runner }: BatchLog, stream: string): number {
-  const last = runner.revision(stream);
-  switch (runner.movement(stream).status) {
-    case 'open':
-      return last;
-    case 'closed':
-      return last - 1;
-    // LogMoved and CopyAborted.
-    case 'dead':
-      return last - 2;
-  }
+  const isMoved = stream === LOG_STREAM && runner.state(logHistory, LOG_STREAM).moved !== undefined;
+  return runner.revision(stream) - (isMoved ? 1 : 0);
 }
 
 /** For a stream that did not fit: it must not wait for the others again. */

@@ -1,6 +1,6 @@
 /** The steps of one study, made from its events as they come. */
 import type { LogEvent } from '../../../events/record.ts';
-import { isMoveEvent, type Projection } from '../../../projections/runner.ts';
+import type { Projection } from '../../../projections/runner.ts';
 import { holdsSeed } from '../replicate/replicate.ts';
 import { designStep, type Step, StudySteps } from '../replicate/steps.ts';
 
@@ -23,7 +23,6 @@ export class FollowedStudy {
 
   take(event: LogEvent): void {
     this.#revision = event.revision;
-    if (isMoveEvent(event)) return;
     const seed = seedIn(event);
     if (seed !== undefined) this.#seeds.push(BigInt(seed));
     const steps = this.#steps.after(event);

@@ -1,4 +1,4 @@
-/** Who was refused, who was shown what, who signed in, when the service ran, and where the log moved: newest first. */
+/** Who was refused, who was shown what, who signed in, and when the service ran: newest first. */
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Button } from 'react-aria-components/Button';
@@ -21,7 +21,6 @@ const KINDS = {
   shown: ['EvidenceDisclosed'],
   sessions: ['SessionBegan', 'SessionEnded'],
   service: ['ServiceStarted', 'ServiceStopped'],
-  moves: ['LogMoved', 'LogReopened', 'LogArrived'],
 } as const satisfies Record<string, readonly Operation['type'][] | undefined>;
 
 type Kind = keyof typeof KINDS;
@@ -169,10 +168,6 @@ function OperationText(operation: Operation) {
     case 'ServiceStarted':
     case 'ServiceStopped':
       return t(`audit.happened.${operation.type}`, { version: operation.data.version });
-    case 'LogMoved':
-      return t('audit.happened.LogMoved', { to: operation.data.to });
-    case 'LogArrived':
-      return t('audit.happened.LogArrived', { from: operation.data.from });
     default:
       return t(`audit.happened.${operation.type}`);
   }

@@ -1,9 +1,7 @@
-/** urn copy, with the real service before and after: what it refuses, giving a move up, and a source that is started by mistake. */
-import { copyFileSync, existsSync, mkdirSync } from 'node:fs';
+/** urn copy, with the real service before and after: what it refuses, a move that was cut off, and a source that is started by mistake. */
+import { copyFileSync, existsSync, mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
-import { systemTools } from '../../../src/base/tools.ts';
-import { logIdIn, moveLog } from '../../../src/evidence/move/move-log.ts';
 import { plainStore } from '../../../src/service/open/open-store.ts';
 import { Database } from '../../../src/store/sqlite/library.ts';
 import { SqliteStore } from '../../../src/store/sqlite/store.ts';
@@ -12,8 +10,8 @@ import { commandsOn, saidIn } from '../../support/cli-log.ts';
 import { ask, clientOf, within } from '../../support/client.ts';
 import { command, commandOk, refusal } from '../../support/command.ts';
 import { EventStoreDbServer } from '../../support/eventstoredb/server.ts';
-import { OPERATOR } from '../../support/facts.ts';
 import { LogCheck } from '../../support/log-check.ts';
+import { closeLog } from '../../support/moving.ts';
 import { type Finished, issueKey, serve } from '../../support/service.ts';
 import { type ServiceHere, serveHere } from '../../support/service-here.ts';
 import { storedLog } from '../../support/stored-log.ts';
@@ -54,14 +52,10 @@ const takeKey = (to: string) => {
     copyFileSync(join(place('home'), file), join(place(to), file));
 };
 
-/** Like a mover that dies when the log is closed in both stores. */
+/** A move that is cut off when the log is closed in both stores. */
 async function beginTo(target: string): Promise<void> {
   const [source, there] = [new SqliteStore(database('home')), new SqliteStore(database(target))];
-  const tools = { ...systemTools(), pause: () => Promise.reject(new Error('died')) };
-  const [from, to] = ['home', target].map((name) => `sqlite:${database(name)}`) as [string, string];
-  const logId = (await logIdIn(source)) ?? '';
-  const moving = moveLog({ source, target: there, logId, from, to, actor: OPERATOR, tools });
-  await expect(moving).rejects.toThrow('died');
+  await closeLog(source, there, [`sqlite:${database('home')}`, `sqlite:${database(target)}`]);
   for (const store of [source, there]) await store.close();
 }
 
@@ -109,12 +103,11 @@ it('a log that was moved goes on in the target, and its source says so and takes
     stdout: expect.stringMatching(/^Sleep .* moved since \S+Z: the log is moved to sqlite:/m),
     stderr: expect.stringContaining(`the log is moved to sqlite:${database('away')}`),
   });
-  for (const line of ['keys add another', 'signing-key rotate --reason x', 'recover --reason x --unproven']) {
+  for (const line of ['keys add another', 'signing-key rotate --reason x']) {
     const said = await refusal(command([...line.split(' '), '--data', place('home')]));
     expect(said, line).toContain('urn: the log is moved to');
   }
   await refused(['elsewhere'], 2, `moved to another store: sqlite:${database('away')}`);
-  await refused(['away', '--abort'], 2, 'has arrived in the target');
   expect((await copy('away')).code, 'done is done').toBe(0);
 
   for (const data of ['home', 'away']) {
@@ -145,34 +138,45 @@ it('a log that a service uses is not moved, but the move can be previewed', asyn
   expect((await randomize(service, 'c')).status).toBe(200);
 });
 
-it('a log whose move was interrupted when it was closed goes on where it was once that is given up', async () => {
+it('a move that was cut off when the log was closed is finished by running it again', async () => {
   await beginTo('away');
-  // Closed in both stores.
-  takeKey('away');
-  const target = await start('away');
-  expect(target.output.stderr).toContain('this log takes no participants');
-  expect((await randomize(target, 'c')).message).toContain('The log is moved to another store');
-  await target.stop();
-  // However urn copy ended, it says that nobody takes participants now.
+  await refused(['elsewhere'], 2, `moved to another store: sqlite:${database('away')}`);
+  // However urn copy ends, it says that nobody takes participants now.
+  copyFileSync(database('away'), place('intact'));
   const last = rowsOf(place('away'), streamOfStudy(place('away'), 'Sleep')).at(-1);
   if (!last) throw new Error('the study was not copied');
   replaceRows(place('away'), [{ ...last, leaf: Buffer.alloc(32) }]);
   await refused(['away'], 1, 'closed in both stores');
-  await refused(['elsewhere', '--abort'], 2, 'there is no store');
+  copyFileSync(place('intact'), database('away'));
 
+  takeKey('away');
+  const target = await start('away');
+  expect(target.output.stderr).toContain('this log takes no participants');
+  expect((await randomize(target, 'c')).message).toContain('The log is moved to another store');
+  expect((await copy('away')).code).toBe(0);
+  await within(HEARD_WITHIN_MS, async () => (await randomize(target, 'c')).status === 200);
+});
+
+it('a log whose target was lost goes on where it was, as another log to whoever has its checkpoints', async () => {
+  await beginTo('away');
+  rmSync(place('away'), { recursive: true });
+  const recover = ['recover', '--data', place('home'), '--reason', 'the disk of away failed'];
+  expect(await refusal(command(recover))).toContain(
+    `the log was moved to sqlite:${database('away')} and goes on there, not here (hint: run urn copy again`,
+  );
+  expect(await commandOk([...recover, '--not-moved'])).toContain('recovery 1 is declared');
+  expect(typesIn('home')).toEqual(['LogCreated', 'LogMoved', 'LogRecovered']);
   const source = await start('home');
-  expect((await randomize(source, 'c')).status).toBe(503);
-  const aborted = await copy('away', '--abort', '--reason', 'the disk failed', '--json');
-  expect(JSON.parse(aborted.stdout)).toMatchObject({ aborted: true, reopened: ['log'] });
-  await within(HEARD_WITHIN_MS, async () => (await randomize(source, 'c')).status === 200);
-  expect((await ask(source.url, '/readyz')).status).toBe(200);
+  expect((await randomize(source, 'c')).status).toBe(200);
   await source.stop();
-  expect(JSON.parse((await copy('away', '--abort', '--json')).stdout).reopened).toEqual([]);
-  await refused(['away'], 2, 'this move was given up');
+  const events = new LogCheck(place('home')).check().events(streamOfStudy(place('home'), 'Sleep'));
+  expect(events.map(({ type }) => type).slice(-2)).toEqual(['StudyRecovered', 'ParticipantRandomized']);
+  expect(await commandOk(['verify', '--data', place('home')])).not.toContain('the log was moved to');
   expect((await copy('fresh')).code).toBe(0);
-  for (const data of ['home', 'fresh']) await commandOk(['verify', '--data', place(data)]);
-  expect(typesIn('fresh')).toEqual(['LogCreated', 'LogMoved', 'LogReopened', 'LogMoved', 'LogArrived']);
-  expect([...new LogCheck(place('fresh')).check().participants('Sleep').keys()]).toEqual(['a', 'b', 'c']);
+  if (!hasPython) return;
+  const bundle = place('bundle.zip');
+  await commandOk(['bundle', '--study', 'Sleep', '--data', place('home'), '--out', bundle]);
+  expect((await verifyBoth(bundle)).code).toBe(0);
 });
 
 it('a moved log is not reopened by a backup from before the move', async () => {
@@ -222,7 +226,6 @@ it('urn copy says what is wrong with its arguments', async () => {
     [['--to', `sqlite:${database('home')}`], '--from and --to name the same store'],
     [['--to', `sqlite:${database('other')}`], 'holds another log (hint: --to a fresh store)'],
     [['--to', 'memory:'], 'a log cannot be moved from or to "memory:"'],
-    [['--to', `sqlite:${database('none')}`, '--abort', '--dry-run'], 'cannot be combined'],
     [['--to', `sqlite:${database('none')}`, '--reason', ' '], '--reason must not be empty'],
     [['--to', `sqlite:${database('home')}`, '--from', `sqlite:${database('none')}`], 'there is no log in'],
   ] as const)

@@ -1,6 +1,6 @@
 /** What goes into one transaction. */
 import { describe, expect, it } from 'vitest';
-import { NEVER_MOVED } from '../../../projections/runner.ts';
+import { type LogHistory, logHistory } from '../../../projections/log.ts';
 import type { RecordError } from '../../../src/base/errors.ts';
 import { MerkleTree } from '../../../src/core/log/merkle-tree.ts';
 import {
@@ -35,7 +35,7 @@ async function logOf(
   }
   return {
     store,
-    runner: { revision: (stream) => (sizes[stream] ?? 0) - 1, movement: () => NEVER_MOVED },
+    runner: { revision: (stream) => (sizes[stream] ?? 0) - 1, state: () => logHistory.initial() as never },
     ledger: { tree: (stream) => trees.get(stream) ?? new MerkleTree() },
   };
 }
@@ -70,15 +70,12 @@ describe('a batch', () => {
     expect(behind.size).toBe(0);
   });
 
-  it.each([
-    ['goes on', NEVER_MOVED, 3],
-    ['is closed, and may go on here or elsewhere', { status: 'closed', move: 'm', to: 't', ended: [] }, 2],
-    ['is of a copy that was given up', { status: 'dead', move: 'm' }, 1],
-  ] as const)('holds LogMoved back until the move has ended: the stream %s', async (_, movement, count) => {
-    const log = await logOf({ log: 3 });
-    const moving = { ...log, runner: { ...log.runner, movement: () => movement } };
-    const batch = await nextBatch(moving, new Set(['log']), () => -1, 'blinded', never);
-    expect(batch.map(({ records }) => records.length)).toEqual([count]);
+  it('holds LogMoved back until the move has ended', async () => {
+    const log = await logOf({ log: 3, access: 3 });
+    const history: LogHistory = { ...logHistory.initial(), moved: { move: 'm', to: 'elsewhere' } };
+    const moving = { ...log, runner: { ...log.runner, state: () => history as never } };
+    const batch = await nextBatch(moving, new Set(['log', 'access']), () => -1, 'blinded', never);
+    expect(batch.map(({ records }) => records.length)).toEqual([2, 3]);
   });
 
   it('is bounded, and the next one begins with the streams that were left out', async () => {

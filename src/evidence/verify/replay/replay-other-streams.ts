@@ -2,14 +2,14 @@
 import type { Scope } from '../../../../events/access.ts';
 import type { RecoveredStream } from '../../../../events/log.ts';
 import type { EventOf, LogEvent } from '../../../../events/record.ts';
-import { type LogHistory, lastRecovery, logHistory } from '../../../../projections/log.ts';
+import { type LogHistory, lastRecovery, logHistory, outOfPlace } from '../../../../projections/log.ts';
 import { type AccessCommand, accessDecider } from '../../../core/access/keys.ts';
 import { isEndorsed, keyOfLog, type VerifierKey } from '../../../core/log/signing.ts';
 import type { Mismatch, Warnings } from '../report/report.ts';
 import type { KeyHistory } from './key-history.ts';
 import { asMismatches, factDifferences, mismatch, type Replay } from './replay.ts';
 
-/** Replays the stream `log`: LogCreated, with a key that can sign and is trusted, then recoveries and new keys. */
+/** Replays the stream `log`: LogCreated, with a key that can sign and is trusted, then recoveries, new keys and moves. */
 export class LogReplay implements Replay {
   readonly #trusted: readonly VerifierKey[];
   readonly #keys: readonly VerifierKey[];
@@ -26,6 +26,10 @@ export class LogReplay implements Replay {
     this.#keys = keys;
   }
 
+  get history(): LogHistory {
+    return this.#history;
+  }
+
   take(event: LogEvent): readonly Mismatch[] {
     const found = this.#mismatch(event);
     if (found) return [found];
@@ -40,6 +44,9 @@ export class LogReplay implements Replay {
       return mismatch('actor', 'a person at the command line', event.actor.keyId, 'no key can do this');
     if (event.type === 'LogCreated') return this.#begin(event);
     if (!this.#created || !this.#signer) return undefined;
+    const wrong = outOfPlace(this.#history, event);
+    if (wrong) return mismatch(wrong.field, wrong.expected, wrong.found, wrong.why);
+    if (event.type === 'LogMoved' || event.type === 'LogArrived') return undefined;
     if (event.type === 'LogRecovered') return recoveryMismatch(event, lastRecovery(this.#history));
     if (event.type === 'SigningKeyRotated') return this.#rotate(event, this.#created, this.#signer);
     throw new Error(`${event.type} does not belong in the stream log`);

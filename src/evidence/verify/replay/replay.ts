@@ -14,7 +14,7 @@ export interface Replay<E extends PartialEvent = LogEvent> {
    * @returns what is wrong with it, the most informative field first. The state is then unchanged.
    */
   take(event: E, withheldSeals?: Readonly<Record<string, string>>, version?: number): readonly Mismatch[];
-  /** Called for each correct event, including those of a move of the log, which `take` does not see. */
+  /** Called for each correct event. */
   passed?(event: E): void;
 }
 

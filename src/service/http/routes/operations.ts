@@ -44,7 +44,7 @@ const EXAMPLE = [
 ];
 
 export const operationsOperation = operation(
-  'List refused requests, disclosures, sign-ins and sign-outs, starts and stops of the service, and moves of the log by versions up to 0.3.0, in pages, oldest first',
+  'List refused requests, disclosures, sign-ins and sign-outs, and starts and stops of the service, in pages, oldest first',
   'operations',
   ['audit'],
   {
@@ -81,7 +81,7 @@ export function getOperations(services: Services) {
     const revision = services.runner.revision(OPERATIONS);
     const from = numberOf(query, 'from', 0, Math.max(revision, 0), 0);
     const page = await turn.inOrder(() => services.history.events(OPERATIONS, from));
-    // A key limited to some studies sees only what concerns them. Starts, stops and moves concern no study.
+    // A key limited to some studies sees only what concerns them. Starts and stops concern no study.
     const only = asked === undefined ? key.studies : [asked];
     const shown = only ? page.filter((event) => only.includes(studyOf(event) ?? '')) : page;
     const next = (page.at(-1)?.revision ?? revision) + 1;

@@ -21,7 +21,6 @@ export const audit = {
       shown: 'Was jemandem gezeigt wurde',
       sessions: 'An- und Abmeldungen',
       service: 'Starts und Stopps des Dienstes',
-      moves: 'Verlegungen des Protokolls',
     },
     onlyStudy: 'Nur was diese Studie betrifft',
     none: 'Unter diesen Einträgen ist keiner dieser Art.',
@@ -38,9 +37,6 @@ export const audit = {
     SessionEnded: 'Abgemeldet',
     ServiceStarted: 'Der Dienst ist gestartet, Version {{version}}',
     ServiceStopped: 'Der Dienst ist beendet, Version {{version}}',
-    LogMoved: 'Protokoll nach {{to}} verlegt',
-    LogReopened: 'Verlegung des Protokolls aufgegeben',
-    LogArrived: 'Protokoll von {{from}} hierher verlegt',
   },
   why: {
     malformed: 'die Anfrage war nicht gültig',

@@ -24,7 +24,6 @@ export const audit = {
       shown: 'Shown to somebody',
       sessions: 'Sign-ins and sign-outs',
       service: 'Starts and stops of the service',
-      moves: 'Moves of the log',
     },
     onlyStudy: 'Only what is about this study',
     none: 'None of these entries is of this kind.',
@@ -41,9 +40,6 @@ export const audit = {
     SessionEnded: 'Signed out',
     ServiceStarted: 'The service started, version {{version}}',
     ServiceStopped: 'The service stopped, version {{version}}',
-    LogMoved: 'Moved the log to {{to}}',
-    LogReopened: 'Gave up the move of the log',
-    LogArrived: 'Brought the log here from {{from}}',
   },
   why: {
     malformed: 'the request was not valid',
