@@ -3,7 +3,7 @@
  * that publishes. Offsets of a consumer group would expire in a quiet trial.
  *
  * The topic also says which relay publishes (`RelayClaim`, one message), and holds marks, up to which a reader reads. All
- * are JSON. A relay continues only from positions that agree with the log and with the end of the topic of records, so this
+ * are JSON, with the member `format`. A relay continues only from positions that agree with the log and with the end of the topic of records, so this
  * reads both topics.
  */
 import { randomUUID } from 'node:crypto';
@@ -14,6 +14,9 @@ import { DomainError } from '../../base/errors.ts';
 import { counted, plural } from '../../base/wording.ts';
 import { throwawayConsumer } from './kafka.ts';
 import { ANOTHER_TOPIC, FeedError, type Topics } from './settings.ts';
+
+/** Of every message in the topic of positions. */
+const FORMAT = 'urn-feed@1';
 
 const FeedPosition = z.strictObject({
   log: z.uuid(),
@@ -26,8 +29,8 @@ const FeedPosition = z.strictObject({
   recovery: z.int().nonnegative(),
   /** Partition of the topic of records. A stream stays in its partition even if the topic gets more of them. */
   partition: z.int().nonnegative(),
-  /** Offset in that partition of the last message published with the record. Version 0.1.0 did not write it. */
-  offset: z.int().nonnegative().optional(),
+  /** Offset in that partition of the last message published with the record. */
+  offset: z.int().nonnegative(),
   /** What the topic of records includes. A blinded topic never starts to include treatments. */
   content: z.enum(CONTENTS),
 });
@@ -65,7 +68,13 @@ export class FeedPositions {
    * @throws DomainError `identity` for a message that no relay of this version has written
    */
   take(key: string | undefined, value: string | undefined): string | undefined {
-    const json = parseJson(value);
+    const { format, ...json } = parseJson(value);
+    if (format === undefined && ('mark' in json || 'log' in json))
+      throw new DomainError(
+        'identity',
+        `the topic of positions was written before 1.0.0; nothing was changed ${ANOTHER_TOPIC}`,
+      );
+    if (format !== FORMAT) throw unreadable();
     if (key === MARK_KEY) return checked(Mark.safeParse(json)).mark;
     if (key === RELAY_KEY) {
       this.lastClaim = checked(RelayClaim.safeParse(json));
@@ -79,11 +88,11 @@ export class FeedPositions {
   }
 }
 
-function parseJson(text: string | undefined): unknown {
+function parseJson(text: string | undefined): { format?: unknown } {
   try {
-    return JSON.parse(text ?? '');
+    return Object(JSON.parse(text ?? ''));
   } catch {
-    return undefined;
+    return {};
   }
 }
 
@@ -106,15 +115,19 @@ export interface PositionsMessage {
 }
 
 export function positionMessage(position: FeedPosition): PositionsMessage {
-  return { key: `${POSITION_PREFIX}${position.stream}`, value: JSON.stringify(position) };
+  return message(`${POSITION_PREFIX}${position.stream}`, position);
 }
 
 export function claimMessage(claim: RelayClaim): PositionsMessage {
-  return { key: RELAY_KEY, value: JSON.stringify(claim) };
+  return message(RELAY_KEY, claim);
 }
 
 export function markMessage(mark: string): PositionsMessage {
-  return { key: MARK_KEY, value: JSON.stringify({ mark }) };
+  return message(MARK_KEY, { mark });
+}
+
+function message(key: string, content: object): PositionsMessage {
+  return { key, value: JSON.stringify({ format: FORMAT, ...content }) };
 }
 
 /** The state of the log, with which positions are compared. */
@@ -211,15 +224,21 @@ export class TopicReader {
   }
 
   /**
-   * Reads the topic of positions from its beginning up to a mark that was just written. Offsets do not show where the end
-   * is: the markers that end a transaction take offsets too, but are never delivered. Call this first, and once.
+   * Reads the topic of positions from its beginning up to a mark. Offsets do not show where the end is: the markers that
+   * end a transaction take offsets too, but are never delivered. Call this first, and once.
+   * @param write writes the mark, once the topic has shown that it is one of this program; undefined: it is written
    * @throws FeedError; DomainError if the topic holds something else; errors of the client
    */
-  async positions(mark: string): Promise<FeedPositions> {
+  async positions(mark: string, write?: () => Promise<unknown>): Promise<FeedPositions> {
     const positions = new FeedPositions();
-    // Whatever follows the mark was written by a later relay.
-    const isMark = ({ key, value }: KafkaMessage) =>
-      positions.take(key?.toString(), value?.toString()) === mark;
+    let isUnwritten = write !== undefined;
+    const isMark = ({ key, value }: KafkaMessage) => {
+      // Whatever follows the mark was written by a later relay.
+      if (positions.take(key?.toString(), value?.toString()) === mark) return true;
+      if (isUnwritten) write?.().catch(this.#fail);
+      isUnwritten = false;
+      return false;
+    };
     await this.#until(
       this.#topics.positions,
       ({ partition, messages }) => partition === POSITIONS_PARTITION && messages.some(isMark),

@@ -34,7 +34,6 @@ import {
   checkTopics,
   type Extents,
   lostPositions,
-  lostRecords,
   PartitionEnds,
   POSITIONS_LOST,
   RECREATED,
@@ -185,10 +184,12 @@ async function checkBeforeTakeover(
   const lost = lostPositions(checked.positions, topics);
   if (lost !== undefined) throw new FeedError('contradiction', lost);
   const mark = randomUUID();
-  await ends.send(producer, positionsPartition(topics), [markMessage(mark)]);
+  const write = () => ends.send(producer, positionsPartition(topics), [markMessage(mark)]);
+  const isEmpty = checked.positions.get(POSITIONS_PARTITION)?.high === 0;
+  if (isEmpty) await write();
   // A dead relay may have left a transaction open, which blocks readers of committed records.
   const reading = new TopicReader(kafka, topics, { uncommitted: true });
-  const positions = await reading.positions(mark).finally(() => reading.close());
+  const positions = await reading.positions(mark, isEmpty ? undefined : write).finally(() => reading.close());
   await refuseContradiction(positions, parts);
   const { lastClaim } = positions;
   if (isReopening && lastClaim?.log === logId && lastClaim.relay !== relayId) throw fenced(topics);
@@ -253,18 +254,24 @@ export async function checkTails(
   extents: Extents,
   topics: Topics,
 ): Promise<void> {
-  const lost = lostRecords(positions, extents, topics);
-  if (lost !== undefined) throw contradiction(lost);
   const last = lastByPartition(positions);
+  for (const [partition, { offset }] of last) {
+    const extent = extents.get(partition);
+    if (!extent)
+      throw contradiction(
+        `records were published into partition ${partition} of ${topics.records}, which now has ${extents.size}: ${RECREATED}`,
+      );
+    if (extent.high <= offset)
+      throw contradiction(
+        `partition ${partition} of ${topics.records} ends at offset ${extent.high}, but ${topics.positions} says that it had reached ${offset + 1}: ${RECREATED}`,
+      );
+  }
   const spans = new Map<number, Span>();
   const unseen = new Map<number, FeedPosition>();
   for (const [partition, { low, high }] of extents) {
     const position = last.get(partition);
-    const offset = position ? position.offset : 0;
-    // Version 0.1.0 did not record where the end is.
-    if (offset === undefined) continue;
-    spans.set(partition, { from: Math.max(offset, low), to: high });
-    if (position && offset >= low) unseen.set(partition, position);
+    spans.set(partition, { from: Math.max(position?.offset ?? 0, low), to: high });
+    if (position && position.offset >= low) unseen.set(partition, position);
   }
   await reading.records(spans, (partition, message) => {
     const position = unseen.get(partition);
@@ -280,12 +287,12 @@ export async function checkTails(
     throw contradiction(notThere(`partition ${partition} of ${topics.records}`, position));
 }
 
-/** The last position in each partition: one with an offset, if there is any. */
+/** The last position in each partition. */
 function lastByPartition({ byStream }: FeedPositions): Map<number, FeedPosition> {
   const last = new Map<number, FeedPosition>();
   for (const position of byStream.values()) {
     const other = last.get(position.partition);
-    if (!other || (position.offset ?? -1) > (other.offset ?? -1)) last.set(position.partition, position);
+    if (!other || position.offset > other.offset) last.set(position.partition, position);
   }
   return last;
 }

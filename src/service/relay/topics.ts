@@ -2,8 +2,7 @@
  * Whether the topics of the feed exist, keep what is written into them, and are still the ones that were published into.
  *
  * Offsets show the last of these: they rise and never start over. A topic that was deleted and recreated, or whose folder was
- * lost, begins at 0. `lostRecords` and `lostPositions` compare them when a session opens, `PartitionEnds` each time that it
- * sends.
+ * lost, begins at 0. `lostPositions` and `checkTails` compare them when a session opens, `PartitionEnds` each time that it sends.
  */
 import type {
   Admin,
@@ -16,7 +15,6 @@ import type {
 } from 'kafkajs';
 import type { Logger } from '../monitoring/logger.ts';
 import { isForbidden } from './kafka.ts';
-import type { FeedPositions } from './positions.ts';
 import { ANOTHER_TOPIC, FeedError, type Topics } from './settings.ts';
 
 /** Forever: a consumer that subscribes years later begins at the first record. */
@@ -213,29 +211,6 @@ function isEmpty(extents: Extents): boolean {
 
 export const RECREATED = `the topic was recreated, or Kafka has lost what was in it ${ANOTHER_TOPIC}`;
 export const POSITIONS_LOST = `positions were lost, and records would be published twice ${ANOTHER_TOPIC}`;
-
-/** Why records must be missing that were published, according to the positions. Undefined: nothing shows that. */
-export function lostRecords(
-  { byStream }: FeedPositions,
-  extents: Extents,
-  topics: Topics,
-): string | undefined {
-  const ends = new Map<number, { least: number; known: number }>();
-  for (const { partition, revision, offset } of byStream.values()) {
-    const { least, known } = ends.get(partition) ?? { least: 0, known: 0 };
-    // Version 0.1.0 wrote no offsets. But every record took one, and so did the checkpoint of every stream.
-    ends.set(partition, { least: least + revision + 2, known: Math.max(known, (offset ?? -1) + 1) });
-  }
-  for (const [partition, { least, known }] of ends) {
-    const extent = extents.get(partition);
-    if (!extent)
-      return `records were published into partition ${partition} of ${topics.records}, which now has ${extents.size}: ${RECREATED}`;
-    const end = Math.max(least, known);
-    if (extent.high < end)
-      return `partition ${partition} of ${topics.records} ends at offset ${extent.high}, but ${topics.positions} says that it had reached ${end}: ${RECREATED}`;
-  }
-  return undefined;
-}
 
 /** Why positions may be missing. Undefined: Kafka has all that was written, except what compaction removes. */
 export function lostPositions(extents: Extents, { positions }: Topics): string | undefined {

@@ -1,9 +1,9 @@
 /**
  * The feed in a real broker: what a consumer of committed records gets, and when the relay refuses to publish; topics that
- * are recreated, missing or without positions, when a relay starts and while it runs; what 0.1.0 left in them; and what the
- * relay's user may do in a broker with permissions, and what the relay says when that is too little.
+ * are recreated, missing or without positions, when a relay starts and while it runs; and what the relay's user may do in a
+ * broker with permissions, and what the relay says when that is too little.
  */
-import { createHash } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { copyFileSync } from 'node:fs';
 import { join } from 'node:path';
 import kafkajs, { type AclEntry, Kafka } from 'kafkajs';
@@ -238,6 +238,25 @@ describe.skipIf(broker.missing)('the relay refuses', () => {
     expect(await withAdmin((admin) => admin.listTopics())).not.toContain(topic);
   });
 
+  it.each([
+    ['mark', { mark: randomUUID() }],
+    ['relay', { log: randomUUID(), relay: randomUUID(), mark: randomUUID() }],
+  ])('topics that were written before 1.0.0, and leaves them as they were: %s', async (key, before) => {
+    const topic = newTopic();
+    await make({ topic, numPartitions: 1 });
+    await make({ topic: positionsOf(topic), ...POSITIONS });
+    await send(positionsOf(topic), [{ key, value: JSON.stringify(before) }]);
+    const ends = () =>
+      withAdmin((admin) =>
+        Promise.all([topic, positionsOf(topic)].map((name) => admin.fetchTopicOffsets(name))),
+      );
+    const found = await ends();
+    expect(await opening(await started(newFolder(), topic))).toContain(
+      'was written before 1.0.0; nothing was changed (hint: name a new topic with --kafka-topic',
+    );
+    expect(await ends()).toEqual(found);
+  });
+
   it('one of two logs that begin at the same moment, and the other continues', async () => {
     const topic = newTopic();
     await make({ topic, numPartitions: 1 });
@@ -432,33 +451,6 @@ it.skipIf(broker.missing)(
     await (await reading(topic)).has(one.sizes());
   },
 );
-
-describe.skipIf(broker.missing)('positions that version 0.1.0 committed', () => {
-  const isPosition = ([key]: readonly [string, unknown]) => key.startsWith('position/');
-
-  /** As that version wrote them: without offsets. */
-  async function asVersion010(topic: string): Promise<void> {
-    const streams = await taken(positionsOf(topic), (read) => [...read].filter(isPosition).length >= 2);
-    const messages = [...streams].filter(isPosition).map(([key, { records }]) => {
-      const { offset: _, ...rest } = JSON.parse(`${records.at(-1)?.value}`);
-      return { key, value: JSON.stringify(rest), partition: 0 };
-    });
-    await send(positionsOf(topic), messages);
-  }
-
-  it('are continued from, and the topic is still watched', async () => {
-    const { data, topic } = await fed();
-    await asVersion010(topic);
-    const one = await running(data, topic);
-    await one.enrol(5);
-    await (await reading(topic)).has(one.sizes());
-    await stopped(one);
-    await asVersion010(topic);
-    const again = await running(data, topic);
-    await remake({ topic, numPartitions: 1 });
-    expect(await stopping(again)).toContain('the topic was recreated');
-  });
-});
 
 const guarded = strictBroker();
 const guardedFeeds = feedsOf(guarded);

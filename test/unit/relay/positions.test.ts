@@ -21,7 +21,7 @@ const TOPICS = { records: 'feed', positions: 'feed-positions' };
 const leafOf = (revision: number) => revision.toString(16).padStart(64, '0');
 const position = (more: Partial<FeedPosition> = {}): FeedPosition => ({
   ...{ log: LOG_ID, stream: 'study-1', revision: 4, leaf: leafOf(4), recovery: 0 },
-  ...{ partition: 2, content: 'blinded', ...more },
+  ...{ partition: 2, offset: 9, content: 'blinded', ...more },
 });
 const LOG: LogState = {
   logId: LOG_ID,
@@ -42,19 +42,16 @@ const why = (one: Partial<FeedPosition>, log: Partial<LogState> = {}) =>
   positionsProblem(folded(positionMessage(position(one))), { ...LOG, ...log }, TOPICS);
 
 describe('the topic of positions', () => {
-  it('contains the last position written for each stream, also as written by version 0.1.0', () => {
-    const written = `{"log":"${LOG_ID}","stream":"study-1","revision":4,"leaf":"${leafOf(4)}","recovery":0,"content":"blinded","partition":2}`;
-    for (const last of [positionMessage(position()), { key: 'position/study-1', value: written }]) {
-      const positions = folded(
-        positionMessage(position({ revision: 3, leaf: leafOf(3) })),
-        positionMessage(position({ stream: 'log', revision: 0, leaf: leafOf(0) })),
-        last,
-      );
-      expect(positions.byStream.get('study-1')).toEqual(position());
-      expect(positions.byStream.get('log')?.revision).toBe(0);
-      expect(positions.lastClaim).toBeUndefined();
-      expect(positionsProblem(positions, LOG, TOPICS)).toBeUndefined();
-    }
+  it('contains the last position written for each stream', () => {
+    const positions = folded(
+      positionMessage(position({ revision: 3, leaf: leafOf(3) })),
+      positionMessage(position({ stream: 'log', revision: 0, leaf: leafOf(0) })),
+      positionMessage(position()),
+    );
+    expect(positions.byStream.get('study-1')).toEqual(position());
+    expect(positions.byStream.get('log')?.revision).toBe(0);
+    expect(positions.lastClaim).toBeUndefined();
+    expect(positionsProblem(positions, LOG, TOPICS)).toBeUndefined();
   });
 
   it('contains marks, and the claim of the current relay', () => {
@@ -70,11 +67,23 @@ describe('the topic of positions', () => {
   it.each([
     ['no JSON', 'position/log', 'hello'],
     ['nothing', 'position/log', undefined],
-    ['another stream than its key', 'position/log', JSON.stringify(position())],
-    ['another key', 'offset', JSON.stringify(position())],
-    ['more than is known', 'mark', JSON.stringify({ mark: fixedId(1), more: 1 })],
+    ['another stream than its key', 'position/log', positionMessage(position()).value],
+    ['another key', 'offset', positionMessage(position()).value],
+    ['more than is known', 'mark', markMessage(fixedId(1)).value.replace('{', '{"more":1,')],
+    ['another format', 'mark', markMessage(fixedId(1)).value.replace('@1', '@2')],
   ])('is not the relay’s own if a record contains %s', (_, key, value) => {
     expect(() => new FeedPositions().take(key, value)).toThrow('that no relay of this version has written');
+  });
+
+  it.each([
+    markMessage(fixedId(1)),
+    claimMessage({ log: LOG_ID, relay: fixedId(1), mark: fixedId(2) }),
+    positionMessage(position()),
+  ])('is refused by name if it was written before 1.0.0: $key', ({ key, value }) => {
+    const { format: _, ...before } = JSON.parse(value);
+    expect(() => new FeedPositions().take(key, JSON.stringify(before))).toThrow(
+      'was written before 1.0.0; nothing was changed (hint: name a new topic',
+    );
   });
 });
 
@@ -169,9 +178,7 @@ describe('the end of a partition of the records', () => {
     [low, high]: readonly [number, number],
     committed: readonly KafkaMessage[],
   ) => {
-    const positions = folded(
-      ...last.map((one) => positionMessage(position({ partition: 0, offset: 9, ...one }))),
-    );
+    const positions = folded(...last.map((one) => positionMessage(position({ partition: 0, ...one }))));
     return checkTails(readingOf(committed), positions, extents([low, high]), TOPICS);
   };
 
@@ -182,14 +189,12 @@ describe('the end of a partition of the records', () => {
     ['is of the last stream', [{ stream: 'log', revision: 0, offset: 1 }, {}], [0, 11], [message(9)]],
     ['is empty, as nothing was published', [], [0, 0], []],
     ['was cut off, with nothing after it', [{}], [11, 11], []],
-    ['is not known, of version 0.1.0', [{ offset: undefined }], [0, 11], [message(9), message(10)]],
   ] as const)('is sound if it %s', async (_, last, extent, committed) => {
     await expect(check(last, extent, committed)).resolves.toBeUndefined();
   });
 
   it.each([
     ['ends before it', [{}], [0, 9], [], 'ends at offset 9'],
-    ['ends too early, of version 0.1.0', [{ offset: undefined }], [0, 5], [], 'it had reached 6'],
     ['was given up', [{}], [0, 11], [], `${NOT_THERE}, the checkpoint of study-1/4`],
     ['is another one', [{}], [0, 11], [message(9, { ce_treesize: Buffer.from('4') })], NOT_THERE],
     ['is of another log', [{}], [0, 11], [message(9, { ce_logid: Buffer.from(fixedId(9)) })], NOT_THERE],
