@@ -2,14 +2,23 @@
 import { z } from 'zod';
 import { defineEvent, type FactOf, Sha256 } from './define.ts';
 
-const SCOPES = ['blinded', 'read', 'randomize', 'audit'] as const;
 /**
  * No scope implies another. `blinded` reads without treatments, `read` with them; `audit` reveals generator states;
  * `correct` corrects and voids what is recorded of participants; `force` enters allocations made outside, with their arms;
  * `unblind` breaks the code of one participant; `supply` reads which treatment packs hold, and replaces and withdraws them;
  * `manage` opens and closes a study.
  */
-export const Scope = z.enum([...SCOPES, 'correct', 'force', 'unblind', 'supply', 'manage']);
+export const Scope = z.enum([
+  'blinded',
+  'read',
+  'randomize',
+  'audit',
+  'correct',
+  'force',
+  'unblind',
+  'supply',
+  'manage',
+]);
 export type Scope = z.infer<typeof Scope>;
 
 /** Limits a key to the given levels of one factor. If there are several limits, all must hold. */
@@ -19,11 +28,12 @@ export const LevelLimit = z.strictObject({
 });
 export type LevelLimit = z.infer<typeof LevelLimit>;
 
-const issued = <S extends z.ZodType>(scope: S) =>
-  z.strictObject({
+export const ApiKeyIssued = defineEvent('ApiKeyIssued', 1, {
+  stream: 'access',
+  data: z.strictObject({
     keyId: z.string().min(1),
     user: z.string().min(1),
-    scopes: z.array(scope).min(1),
+    scopes: z.array(Scope).min(1),
     /** Names of the studies that the key is limited to. Absent: all studies. */
     studies: z.array(z.string().min(1)).min(1).optional(),
     where: z.array(LevelLimit).min(1).optional(),
@@ -34,18 +44,10 @@ const issued = <S extends z.ZodType>(scope: S) =>
      * that it can act on what it predicts; or randomize and also enter allocations, so that it can choose the arm.
      */
     allowPrediction: z.literal(true).optional(),
-  });
-const credential = {
-  stream: 'access',
+  }),
   sections: { credential: { sha256: Sha256 } },
   optionalSections: {},
-} as const;
-
-export const ApiKeyIssued1 = defineEvent('ApiKeyIssued', 1, {
-  ...credential,
-  data: issued(z.enum(SCOPES)),
 });
-export const ApiKeyIssued = defineEvent('ApiKeyIssued', 2, { ...credential, data: issued(Scope) });
 
 export const ApiKeyRevoked = defineEvent('ApiKeyRevoked', 1, {
   stream: 'access',

@@ -70,7 +70,7 @@ export const ParticipantIdCorrected = defineEvent('ParticipantIdCorrected', 1, {
   optionalSections: request,
 });
 
-/** In the latest version, for the catalogue. */
+/** For the catalogue. */
 export const CORRECTIONS = [
   LevelsCorrected,
   AllocationVoided,

@@ -7,16 +7,13 @@ import { z } from 'zod';
 /** The kinds of stream a log has. `study` stands for every `study-<studyId>`. */
 export type StreamKind = 'log' | 'access' | 'study' | 'operations';
 
-/** `people`: somebody at the command line. `all`: also an API key. Which keys may write what is decided elsewhere. */
-type EventAuthors = 'people' | 'all';
-
 type Shape = Readonly<Record<string, z.core.$ZodShape>>;
 type Parse = (value: unknown) => z.ZodSafeParseResult<unknown>;
 
 interface Section {
   readonly name: string;
   readonly schema: z.ZodType;
-  /** As the event was defined with it. Versions that share a shape say the same in this section. */
+  /** Without the salt. */
   readonly shape: Shape[string];
   readonly isOptional: boolean;
 }
@@ -30,7 +27,6 @@ export interface EventDefinition<
   readonly type: T;
   readonly version: number;
   readonly stream: StreamKind;
-  readonly by: EventAuthors;
   readonly data: D;
   /** Schema of the sealed part as it is stored: section name to section, each with its salt. */
   readonly sealed: z.ZodType;
@@ -47,8 +43,6 @@ export interface EventDefinition<
 /** What `defineEvent` gets besides type and version. */
 interface EventParts<D extends z.ZodType, S extends Shape, O extends Shape> {
   stream: StreamKind;
-  /** Who may write it in this version, as far as an older program must be stopped. Default: `all`. */
-  by?: EventAuthors;
   data: D;
   sections: S;
   optionalSections: O;
@@ -74,7 +68,6 @@ export function defineEvent<T extends string, D extends z.ZodType, S extends Sha
     type,
     version,
     stream: parts.stream,
-    by: parts.by ?? 'all',
     data: parts.data,
     sealed,
     sections,

@@ -40,7 +40,6 @@ const stratum = { levels: z.array(Name).min(1).optional() };
 /** Entries of a file, allocated elsewhere, that are to be used in their order, each stratum on its own. */
 const ListRegistered = defineEvent('ListRegistered', 1, {
   stream: 'study',
-  by: 'people',
   data: z.strictObject({
     /** Empty only in a test study. */
     approvals: z.array(Approval),
@@ -67,7 +66,6 @@ const ListRegistered = defineEvent('ListRegistered', 1, {
  */
 const EntriesSkipped = defineEvent('EntriesSkipped', 1, {
   stream: 'study',
-  by: 'people',
   data: z.strictObject({
     reason: Name,
     skipped: z.array(z.strictObject({ ...stratum, count: z.int().min(1) })),
@@ -89,7 +87,6 @@ export type ImportedGenerator = z.infer<typeof ImportedGenerator>;
 /** A history that began in another system continues here. From here to HistoryImportEnded, the study takes nobody. */
 const HistoryImported = defineEvent('HistoryImported', 1, {
   stream: 'study',
-  by: 'people',
   data: z.strictObject({
     /** Empty only in a test study. */
     approvals: z.array(Approval),
@@ -148,7 +145,6 @@ const ParticipantImported = defineEvent('ParticipantImported', 1, {
 /** The import is complete, or was given up: then its participants and their counts are gone. */
 const HistoryImportEnded = defineEvent('HistoryImportEnded', 1, {
   stream: 'study',
-  by: 'people',
   data: z.union([
     z.strictObject({ import: ImportId, rows: z.int().min(1) }),
     z.strictObject({ aborted: z.literal(true), import: ImportId, reason: Name }),
@@ -157,7 +153,7 @@ const HistoryImportEnded = defineEvent('HistoryImportEnded', 1, {
   optionalSections: {},
 });
 
-/** In the latest version, for the catalogue. */
+/** For the catalogue. */
 export const FROM_OUTSIDE = [
   AllocationForced,
   ListRegistered,

@@ -23,7 +23,7 @@ export const ServiceStarted = defineEvent('ServiceStarted', 1, { ...inTheClear, 
 /** A process that is killed does not write this. */
 export const ServiceStopped = defineEvent('ServiceStopped', 1, { ...inTheClear, data: Run });
 
-const REASONS = [
+export const RefusalReason = z.enum([
   'malformed', // a parameter is missing, unknown or invalid
   'duplicate', // the participant is assigned already
   'idempotency-key-reused', // the idempotency key was used for another request
@@ -36,47 +36,30 @@ const REASONS = [
   'unavailable', // overload, no room, or a stream that cannot be read
   'failed', // an unexpected error
   'several', // any of these, of any operation and study, beyond the budget for single events
-] as const;
-const LIFE_REASONS = [
-  ...REASONS,
   'closed', // the study is closed
   'level-closed', // a level of the participant takes no more
   'full', // the study has as many participants as its limits allow
   'importing', // a history is being imported into the study
   'no-code', // a treatment has no pack left
   'stale', // what was to be corrected is not, or no longer, as the request says
-] as const;
-export const RefusalReason = z.enum([
-  ...LIFE_REASONS,
   'no-entry', // the list of the study has no entry that the participant could be given
   'own-allocation', // whoever randomized the participant asked to void the allocation, or to undo that
 ]);
 export type RefusalReason = z.infer<typeof RefusalReason>;
 
-const refused = <R extends z.ZodType>(reason: R) =>
-  z.strictObject({
+export const RequestRefused = defineEvent('RequestRefused', 1, {
+  ...inTheClear,
+  data: z.strictObject({
     /** Method and route, such as `POST /study_participants`. Absent for `several`. */
     operation: Name.optional(),
     /** Name of the study, if the key may know that it exists. */
     study: Name.optional(),
-    reason,
+    reason: RefusalReason,
     ...tally,
-  });
-
-export const RequestRefused1 = defineEvent('RequestRefused', 1, {
-  ...inTheClear,
-  data: refused(z.enum(REASONS)),
-});
-export const RequestRefused2 = defineEvent('RequestRefused', 2, {
-  ...inTheClear,
-  data: refused(z.enum(LIFE_REASONS)),
-});
-export const RequestRefused = defineEvent('RequestRefused', 3, {
-  ...inTheClear,
-  data: refused(RefusalReason),
+  }),
 });
 
-const DISCLOSURES = [
+export const Disclosure = z.enum([
   'balance', // counts of participants by level and treatment
   'bundle',
   'explanation', // of one participant's arm
@@ -84,9 +67,6 @@ const DISCLOSURES = [
   'records', // as stored, with their sealed sections
   'seed',
   'verification', // the report, which on a failure can show treatments and states
-] as const;
-export const Disclosure = z.enum([
-  ...DISCLOSURES,
   'codes', // which treatment packs hold
   'envelopes', // a printed code-break, one for each participant
   'expected-balance', // how far apart the arms are, here and in replicates
@@ -95,9 +75,10 @@ export const Disclosure = z.enum([
 ]);
 export type Disclosure = z.infer<typeof Disclosure>;
 
-const disclosed = <D extends z.ZodType>(what: D) =>
-  z.strictObject({
-    what,
+export const EvidenceDisclosed = defineEvent('EvidenceDisclosed', 1, {
+  ...inTheClear,
+  data: z.strictObject({
+    what: Disclosure,
     /** Name of the study. */
     study: Name,
     /** If it was about a single participant. */
@@ -111,15 +92,6 @@ const disclosed = <D extends z.ZodType>(what: D) =>
     /** Of a bundle's file, of an export without arms, or of the outcomes of a re-randomization test. */
     sha256: Sha256.optional(),
     ...tally,
-  });
-
-export const EvidenceDisclosed1 = defineEvent('EvidenceDisclosed', 1, {
-  ...inTheClear,
-  data: disclosed(z.enum(DISCLOSURES)),
-});
-export const EvidenceDisclosed = defineEvent('EvidenceDisclosed', 2, {
-  ...inTheClear,
-  data: disclosed(Disclosure).extend({
     /** Why arms were compared while the study went on. Only for `rerandomization`, by a person at the command line. */
     interim: FreeText.optional(),
   }),

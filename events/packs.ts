@@ -9,10 +9,9 @@ import { z } from 'zod';
 import { defineEvent, FreeText, note, participant } from './define.ts';
 import { Level, PackCode, request, Visit } from './study.ts';
 
-/** A list of packs: what of it is in the clear. */
-const PACK_LIST = {
+/** A list of packs that are ready to be given out. */
+const CodesRegistered = defineEvent('CodesRegistered', 1, {
   stream: 'study',
-  by: 'people',
   data: z.strictObject({
     /** How many packs are on it. */
     count: z.int().min(1),
@@ -21,26 +20,16 @@ const PACK_LIST = {
     /** Only participants with this level get packs of the list. */
     where: Level.optional(),
   }),
+  sections: {
+    codes: {
+      /** 128 random bits, which decide the order in which the packs are given out. */
+      key: z.string().regex(/^[0-9a-f]{32}$/),
+      entries: z.array(z.strictObject({ code: PackCode, treatment: z.string().min(1) })).min(1),
+      /** Some are of an arm that takes no new participants, for the visits of those on it. */
+      closedArms: z.literal(true).optional(),
+    },
+  },
   optionalSections: {},
-} as const;
-
-/** What of it is sealed. */
-const PACK_LIST_CONTENTS = {
-  /** 128 random bits, which decide the order in which the packs are given out. */
-  key: z.string().regex(/^[0-9a-f]{32}$/),
-  entries: z.array(z.strictObject({ code: PackCode, treatment: z.string().min(1) })).min(1),
-};
-
-export const CodesRegistered1 = defineEvent('CodesRegistered', 1, {
-  ...PACK_LIST,
-  sections: { codes: PACK_LIST_CONTENTS },
-});
-
-/** A list of packs that are ready to be given out. */
-const CodesRegistered = defineEvent('CodesRegistered', 2, {
-  ...PACK_LIST,
-  /** `closedArms`: some are of an arm that takes no new participants, for the visits of those on it. */
-  sections: { codes: { ...PACK_LIST_CONTENTS, closedArms: z.literal(true).optional() } },
 });
 
 export const ReplacementCause = z.enum(['damaged', 'lost', 'expired', 'other']);
@@ -90,7 +79,7 @@ export const DispensationCorrected = defineEvent('DispensationCorrected', 1, {
   optionalSections: request,
 });
 
-/** In the latest version, for the catalogue. */
+/** For the catalogue. */
 export const PACK_EVENTS = [
   CodesRegistered,
   CodeReplaced,

@@ -25,29 +25,14 @@ type Envelope = Readonly<Record<'actor' | 'at' | 'id' | 'log' | 'revision' | 'st
 interface RecordPattern {
   readonly type: string;
   readonly streams: StreamKind;
-  /** Whether anybody may write it, in every version so far. Otherwise only the full check can say that the version is right. */
-  readonly isSimple: boolean;
-  /** What the version before it could express. Undefined of the first version. */
-  readonly before: ContentPattern | undefined;
-  /**
-   * Its groups: the data if there is a version before it, the revision, a seal for each section, the name of the stream
-   * without its quotes.
-   */
+  /** Its groups: the revision, a seal for each section, the name of the stream without its quotes. */
   readonly record: RegExp;
   /** Its groups: the sections. */
   readonly sealed: RegExp;
 }
 
-/** The data and the sections of a version. */
-interface ContentPattern {
-  readonly data: RegExp;
-  /** In the order of the groups of `sealed`. Undefined of a section that the version does not have. */
-  readonly sections: readonly (RegExp | undefined)[];
-}
-
 export class RecordPatterns {
   readonly #envelope: Envelope;
-  readonly #catalogue: Catalogue;
   readonly #definitions: ReadonlyMap<string, EventDefinition>;
   /** Each is made when the first record of its kind is checked. Undefined: this kind has no fast check. */
   readonly #patterns = new Map<EventDefinition, RecordPattern | undefined>();
@@ -57,7 +42,6 @@ export class RecordPatterns {
 
   constructor(envelope: Envelope, catalogue: Catalogue) {
     this.#envelope = envelope;
-    this.#catalogue = catalogue;
     this.#definitions = new Map(catalogue.all().map((definition) => [endingOf(definition), definition]));
   }
 
@@ -77,17 +61,15 @@ export class RecordPatterns {
   ): string | undefined {
     if (record.length > MAX_TEXT_LENGTH || sealed.length > MAX_TEXT_LENGTH) return undefined;
     const pattern = this.#patternFor(record);
-    if (!pattern?.isSimple || pattern.streams !== kind) return undefined;
+    if (!pattern || pattern.streams !== kind) return undefined;
     const groups = pattern.record.exec(record);
-    const before = pattern.before ? 2 : 1;
-    if (!groups || Number(groups[before]) !== revision || groups.at(-1) !== stream) return undefined;
+    if (!groups || Number(groups[1]) !== revision || groups.at(-1) !== stream) return undefined;
     const sections = pattern.sealed.exec(sealed);
     if (!sections) return undefined;
     for (let i = 1; i < sections.length; i++) {
-      const [seal, section] = [groups[before + i], sections[i]];
+      const [seal, section] = [groups[1 + i], sections[i]];
       if (section === undefined ? seal !== undefined : hash('sha256', section) !== seal) return undefined;
     }
-    if (pattern.before && expresses(pattern.before, groups[1] ?? '', sections)) return undefined;
     return pattern.type;
   }
 
@@ -112,9 +94,6 @@ export class RecordPatterns {
 
   #make(definition: EventDefinition): RecordPattern | undefined {
     const { type, version, stream, data, sections } = definition;
-    const earlier = this.#catalogue.versions(type).filter((one) => one.version < version);
-    const last = earlier.at(-1);
-    const dataPattern = (pattern: Pattern) => (last ? `(${pattern})` : pattern);
     const members = (patterns: Readonly<Record<string, Pattern>>): Member[] =>
       Object.entries(patterns).map(([name, pattern]) => ({ name, pattern }));
     const { actor, at, id, log, revision, stream: streamName } = this.#envelope;
@@ -123,7 +102,7 @@ export class RecordPatterns {
       const record = {
         actor: canonicalPattern(actor),
         at: canonicalPattern(at),
-        data: dataPattern(canonicalPattern(data)),
+        data: canonicalPattern(data),
         id: canonicalPattern(id),
         log: canonicalPattern(log),
         revision: `(${canonicalPattern(revision)})`,
@@ -139,8 +118,6 @@ export class RecordPatterns {
       return {
         type,
         streams: stream,
-        isSimple: [...earlier, definition].every(({ by }) => by === 'all'),
-        before: last && contentPattern(last, definition),
         record: anchored(objectPattern(members(record))),
         sealed: anchored(objectPattern(sealed)),
       };
@@ -154,36 +131,6 @@ export class RecordPatterns {
 /** How a record of this type and version ends: these are its last members. */
 function endingOf({ type, version }: EventDefinition): string {
   return `,"type":${JSON.stringify(type)},"version":${version}}`;
-}
-
-/** @param of the version whose sections are compared */
-function contentPattern({ data, sections }: EventDefinition, of: EventDefinition): ContentPattern {
-  const schemas = new Map(sections.map(({ name, schema }) => [name, schema]));
-  return {
-    data: anchored(canonicalPattern(data)),
-    sections: of.sections
-      .map(({ name }) => name)
-      .sort()
-      .map((name) => {
-        const schema = schemas.get(name);
-        return schema && anchored(canonicalPattern(schema));
-      }),
-  };
-}
-
-/** Whether the version could express this, so that the record should have that version. */
-function expresses(
-  { data, sections: patterns }: ContentPattern,
-  dataText: string,
-  sections: readonly (string | undefined)[],
-): boolean {
-  return (
-    data.test(dataText) &&
-    patterns.every((pattern, i) => {
-      const section = sections[i + 1];
-      return section === undefined || pattern?.test(section);
-    })
-  );
 }
 
 function anchored(pattern: Pattern): RegExp {

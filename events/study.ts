@@ -17,15 +17,6 @@ export const request = { request: { idempotencyKey: z.string().min(1) } };
 
 // Registration: the configuration, what draws, and where the generator starts.
 
-const NAMED = { name: Name, mode: z.enum(['test', 'live']) };
-const DESIGN = {
-  treatments: z.array(Name).min(2),
-  factors: z.array(z.strictObject({ name: Name, levels: z.array(Name).min(1) })).min(1),
-  /** Regular expression (ECMAScript, flag `u`) that a whole participant id must match. */
-  idPattern: z.string().optional(),
-  targetEnrollment: Count.optional(),
-};
-
 export const ImbalanceMeasure = z.enum(['range', 'variance', 'chisquare']);
 export type ImbalanceMeasure = z.infer<typeof ImbalanceMeasure>;
 
@@ -40,8 +31,6 @@ const URN = {
   /** Balls added for every other treatment. */
   beta: Count,
 };
-
-const CONFIGURATION = { ...NAMED, ...URN, ...DESIGN };
 
 /** How many participants a study takes, in all and with one level of a factor. */
 export const Limits = z.strictObject({
@@ -70,8 +59,21 @@ export type Policies = z.infer<typeof Policies>;
 /** How many slots each treatment has, in the order of the treatments. Ones mean none, and are left out. */
 const Ratio = z.array(z.int().min(1).max(20)).min(2);
 
-/** How the study is run: from version 2 of the registration on. */
-const LIFE = {
+export const MAX_VISITS = 100;
+/** A visit at which participants get another pack. Which names are the same visit is decided by `foldedVisit`. */
+export const Visit = z.string().regex(/^[A-Za-z0-9]([A-Za-z0-9._ -]{0,18}[A-Za-z0-9._-])?$/, {
+  error: 'is no name of a visit: 1 to 20 letters, digits, blanks and . _ -, and no blank at the end',
+});
+
+/** Of every study, whatever its method. */
+const STUDY = {
+  name: Name,
+  mode: z.enum(['test', 'live']),
+  treatments: z.array(Name).min(2),
+  factors: z.array(z.strictObject({ name: Name, levels: z.array(Name).min(1) })).min(1),
+  /** Regular expression (ECMAScript, flag `u`) that a whole participant id must match. */
+  idPattern: z.string().optional(),
+  targetEnrollment: Count.optional(),
   /** Absent: the sites know the arms. */
   blinding: z.literal('blinded').optional(),
   /** Absent: the study is open from its registration on. */
@@ -80,18 +82,10 @@ const LIFE = {
   policies: Policies.optional(),
   protocol: Protocol.optional(),
   ratio: Ratio.optional(),
+  visits: z.array(Visit).min(1).max(MAX_VISITS).optional(),
 };
 
-export const MAX_VISITS = 100;
-/** A visit at which participants get another pack. Which names are the same visit is decided by `foldedVisit`. */
-export const Visit = z.string().regex(/^[A-Za-z0-9]([A-Za-z0-9._ -]{0,18}[A-Za-z0-9._-])?$/, {
-  error: 'is no name of a visit: 1 to 20 letters, digits, blanks and . _ -, and no blank at the end',
-});
-
-/** From version 3 on. */
-const VISITS = { visits: z.array(Visit).min(1).max(MAX_VISITS).optional() };
-
-/** From version 4 on: what of a method other than the urn everybody may know. Its parameters are sealed. */
+/** What of a method other than the urn everybody may know. Its parameters are sealed. */
 export const Method = z.union([
   z.strictObject({ name: z.literal('complete') }),
   /** `by`: the factors whose levels make a stratum, in the order of the configuration. */
@@ -102,20 +96,13 @@ export const Method = z.union([
 ]);
 export type Method = z.infer<typeof Method>;
 
-export const UrnConfiguration = z.strictObject({ ...CONFIGURATION, ...LIFE, ...VISITS });
+export const UrnConfiguration = z.strictObject({ ...STUDY, ...URN });
 export type UrnConfiguration = z.infer<typeof UrnConfiguration>;
-const MethodConfiguration = z.strictObject({ ...NAMED, method: Method, ...DESIGN, ...LIFE, ...VISITS });
+const MethodConfiguration = z.strictObject({ ...STUDY, method: Method });
 export type MethodConfiguration = z.infer<typeof MethodConfiguration>;
 /** A study's configuration as registered: effective values after defaults, in the order of the file. */
 export const StudyConfiguration = z.union([UrnConfiguration, MethodConfiguration]);
 export type StudyConfiguration = z.infer<typeof StudyConfiguration>;
-
-const UrnAlgorithm1 = z.strictObject({ name: z.literal('wei-urn-method1-pcg64'), version: z.literal(1) });
-/** Version 2 of the algorithm is that of a study with a ratio. */
-const UrnAlgorithm = z.strictObject({
-  name: z.literal('wei-urn-method1-pcg64'),
-  version: z.union([z.literal(1), z.literal(2)]),
-});
 
 /** What draws, by method. A list is followed, and nothing is drawn. */
 export const ALGORITHMS = {
@@ -125,21 +112,14 @@ export const ALGORITHMS = {
   list: 'list',
 } as const;
 const Algorithm = z.union([
-  UrnAlgorithm,
+  /** Version 2 is that of a study with a ratio. */
+  z.strictObject({
+    name: z.literal('wei-urn-method1-pcg64'),
+    version: z.union([z.literal(1), z.literal(2)]),
+  }),
   z.strictObject({ name: z.enum(ALGORITHMS), version: z.literal(1) }),
 ]);
 export type Algorithm = z.infer<typeof Algorithm>;
-
-const registration = <C extends z.ZodType, A extends z.ZodType>(configuration: C, algorithm: A) =>
-  z.strictObject({
-    studyId: z.uuid(),
-    configuration,
-    /** Where the seed came from: the studies file, or 128 bits drawn from the operating system. */
-    seedSource: z.enum(['configured', 'drawn']),
-    /** A configured seed below 2^96 can be found by search from published allocations. */
-    seedWeak: z.boolean(),
-    algorithm,
-  });
 
 /** numpy's `bit_generator.state`, with 128-bit integers as decimal strings. */
 export const BgState = z.strictObject({
@@ -149,12 +129,6 @@ export const BgState = z.strictObject({
   uinteger: z.int().min(0).max(0xffffffff),
 });
 export type BgState = z.infer<typeof BgState>;
-
-const withGenerator = {
-  stream: 'study',
-  sections: { generator: { seed: z.string().regex(/^\d+$/), bgState: BgState } },
-  optionalSections: {},
-} as const;
 
 export const MAX_PER_SLOT = 100;
 /** How many places each slot has in a block. */
@@ -183,21 +157,21 @@ const METHOD_PARAMETERS = {
   minimization: MINIMIZATION,
 };
 
-export const StudyRegistered1 = defineEvent('StudyRegistered', 1, {
-  ...withGenerator,
-  data: registration(z.strictObject(CONFIGURATION), UrnAlgorithm1),
-});
-export const StudyRegistered2 = defineEvent('StudyRegistered', 2, {
-  ...withGenerator,
-  data: registration(z.strictObject({ ...CONFIGURATION, ...LIFE }), UrnAlgorithm),
-});
-export const StudyRegistered3 = defineEvent('StudyRegistered', 3, {
-  ...withGenerator,
-  data: registration(UrnConfiguration, UrnAlgorithm),
-});
-export const StudyRegistered = defineEvent('StudyRegistered', 4, {
-  ...withGenerator,
-  data: registration(StudyConfiguration, Algorithm),
+/** The seed, and the state with which the generator begins. */
+const generator = { seed: z.string().regex(/^\d+$/), bgState: BgState };
+
+export const StudyRegistered = defineEvent('StudyRegistered', 1, {
+  stream: 'study',
+  data: z.strictObject({
+    studyId: z.uuid(),
+    configuration: StudyConfiguration,
+    /** Where the seed came from: the studies file, or 128 bits drawn from the operating system. */
+    seedSource: z.enum(['configured', 'drawn']),
+    /** A configured seed below 2^96 can be found by search from published allocations. */
+    seedWeak: z.boolean(),
+    algorithm: Algorithm,
+  }),
+  sections: { generator },
   optionalSections: METHOD_PARAMETERS,
 });
 
@@ -215,14 +189,14 @@ export type Level = z.infer<typeof Level>;
 /** What is printed on a pack of medication. */
 export const PackCode = z.string().regex(/^[A-Za-z0-9._/-]{1,64}$/);
 
-const RANDOMIZED = { participantId: Name, levels: z.array(Level).min(1) };
-const ALLOCATION = { treatment: Name };
+/** Index of a slot. Recorded only while the study has a ratio: otherwise the treatment says it. */
+export const Slot = Count;
 
 /**
  * Evidence of a draw. `counts` and `balls` are those of the selected urn, in the order of the slots that could be drawn.
  * Without a ratio each treatment has one slot.
  */
-const DRAW = {
+export const Draw = {
   bgStateBefore: BgState,
   bgStateAfter: BgState,
   /** Factors whose urns were most imbalanced, sorted by code point. */
@@ -232,29 +206,8 @@ const DRAW = {
   balls: z.array(Count).min(2),
   /** The uniform is u = uniform53 * 2^-53. */
   uniform53: Count,
+  slot: Slot.optional(),
 };
-
-/** Index of a slot. Recorded only while the study has a ratio: otherwise the treatment says it. */
-export const Slot = Count;
-export const Draw = { ...DRAW, slot: Slot.optional() };
-
-export const ParticipantRandomized1 = defineEvent('ParticipantRandomized', 1, {
-  stream: 'study',
-  data: z.strictObject(RANDOMIZED),
-  sections: { allocation: ALLOCATION, draw: DRAW },
-  /** Present when the request carried an `Idempotency-Key`. */
-  optionalSections: request,
-});
-
-/** The code is that of the pack that the participant is given, in a study with packs. */
-const RANDOMIZED_WITH_CODE = z.strictObject({ ...RANDOMIZED, code: PackCode.optional() });
-
-export const ParticipantRandomized2 = defineEvent('ParticipantRandomized', 2, {
-  stream: 'study',
-  data: RANDOMIZED_WITH_CODE,
-  optionalSections: request,
-  sections: { allocation: ALLOCATION, draw: Draw },
-});
 
 /** Evidence of a draw by another method than the urn, in the order of the slots that could be drawn. */
 const PICK = {
@@ -276,12 +229,20 @@ const PICK = {
 /** The entry of a list that was used, both counted from 1. */
 const ENTRY = { list: z.int().min(1), entry: z.int().min(1) };
 
-/** By which section an allocation has, its method shows: `draw` is that of the urn, `entry` that of a list. */
-export const ParticipantRandomized = defineEvent('ParticipantRandomized', 3, {
+export const ParticipantRandomized = defineEvent('ParticipantRandomized', 1, {
   stream: 'study',
-  data: RANDOMIZED_WITH_CODE,
+  data: z.strictObject({
+    participantId: Name,
+    levels: z.array(Level).min(1),
+    /** Of the pack that the participant is given, in a study with packs. */
+    code: PackCode.optional(),
+  }),
+  sections: { allocation: { treatment: Name } },
+  /**
+   * By which of the others an allocation has, its method shows: `draw` is that of the urn, `entry` that of a list. `request`
+   * is there when the request carried an `Idempotency-Key`.
+   */
   optionalSections: { ...request, draw: Draw, pick: PICK, entry: ENTRY },
-  sections: { allocation: ALLOCATION },
 });
 
 /**
@@ -294,7 +255,7 @@ export const StudyRecovered = defineEvent('StudyRecovered', 1, {
   /** The same as what the LogRecovered of this number says about the study. */
   data: z.strictObject({ recovery: z.int().min(1), kept: Count, signed: SignedSize.optional() }),
   /** 128 bits drawn from the operating system, and the state with which the generator restarts. */
-  sections: { generator: { seed: z.string().regex(/^\d+$/), bgState: BgState } },
+  sections: { generator },
   optionalSections: {},
 });
 
@@ -324,8 +285,8 @@ const PolicyChange = z.union([
   }),
 ]);
 
-/** Those that version 1 of StudyAmended knows. */
-const CHANGES_1 = [
+/** One change. What is not said stays as it is. */
+export const DesignChange = z.union([
   /** A new urn with `w` balls per treatment. */
   z.strictObject({ kind: z.literal('level-added'), factor: Name, level: Name }),
   /** Its urn is kept, and used again when the level is reopened. */
@@ -369,11 +330,6 @@ const CHANGES_1 = [
   /** It changes no policy, because the defaults are fixed at the registration. */
   z.strictObject({ kind: z.literal('blinding'), value: z.enum(['open', 'blinded']) }),
   PolicyChange,
-] as const;
-
-/** One change. What is not said stays as it is. */
-export const DesignChange = z.union([
-  ...CHANGES_1,
   /** All visits from here on. */
   z.strictObject({ kind: z.literal('visits'), value: z.array(Visit).max(MAX_VISITS) }),
   /** Of a closed arm: nobody on it gets packs any more, until it is reopened. */
@@ -385,15 +341,19 @@ export type DesignChange = z.infer<typeof DesignChange>;
 export const History = z.enum(['keep', 'restart']);
 export type History = z.infer<typeof History>;
 
-const amendmentWith = <C extends z.ZodType>(change: C) => ({
-  stream: 'study' as const,
+/**
+ * The design is another one from here on. All of it is in the clear: sites get the amended protocol anyway. No recorded
+ * allocation changes.
+ */
+export const StudyAmended = defineEvent('StudyAmended', 1, {
+  stream: 'study',
   data: z.strictObject({
     /** 1, 2, 3, … */
     amendment: z.int().min(1),
     /** Empty only in a test study. */
     approvals: z.array(Approval),
     /** Applied in this order. Empty only with a protocol. */
-    changes: z.array(change),
+    changes: z.array(DesignChange),
     /** Absent if no change touches the urns. */
     history: History.optional(),
     protocol: Protocol.optional(),
@@ -403,28 +363,15 @@ const amendmentWith = <C extends z.ZodType>(change: C) => ({
   optionalSections: request,
 });
 
-export const StudyAmended1 = defineEvent('StudyAmended', 1, amendmentWith(z.union(CHANGES_1)));
-
-/**
- * The design is another one from here on. All of it is in the clear: sites get the amended protocol anyway. No recorded
- * allocation changes.
- */
-export const StudyAmended = defineEvent('StudyAmended', 2, amendmentWith(DesignChange));
-
 export type Amendment = z.infer<typeof StudyAmended.data>;
 
 // Whether the study takes participants.
 
-const Reason = z.strictObject({ reason: z.string().min(1) });
-const inTheClear = { stream: 'study', sections: {} } as const;
+const inTheClear = { stream: 'study', sections: {}, optionalSections: request } as const;
+const because = { ...inTheClear, data: z.strictObject({ reason: z.string().min(1) }) };
 
-const PAUSE_OR_RESUME_1 = { ...inTheClear, data: Reason, optionalSections: {}, by: 'people' } as const;
-const PAUSE_OR_RESUME_2 = { ...inTheClear, data: Reason, optionalSections: request } as const;
-
-const StudyPaused1 = defineEvent('StudyPaused', 1, PAUSE_OR_RESUME_1);
-export const StudyPaused = defineEvent('StudyPaused', 2, PAUSE_OR_RESUME_2);
-const StudyResumed1 = defineEvent('StudyResumed', 1, PAUSE_OR_RESUME_1);
-export const StudyResumed = defineEvent('StudyResumed', 2, PAUSE_OR_RESUME_2);
+export const StudyPaused = defineEvent('StudyPaused', 1, because);
+export const StudyResumed = defineEvent('StudyResumed', 1, because);
 
 export const ClosingCause = z.enum(['target', 'sponsor', 'safety', 'regulator', 'end', 'other']);
 export type ClosingCause = z.infer<typeof ClosingCause>;
@@ -437,7 +384,6 @@ export const StudyClosed = defineEvent('StudyClosed', 1, {
     cause: ClosingCause,
     reason: z.string().min(1),
   }),
-  optionalSections: request,
 });
 
 export const StudyReopened = defineEvent('StudyReopened', 1, {
@@ -448,9 +394,7 @@ export const StudyReopened = defineEvent('StudyReopened', 1, {
     protocol: Protocol.optional(),
     reason: z.string().min(1),
   }),
-  optionalSections: request,
 });
 
-/** In the latest version, for the catalogue. */
+/** For the catalogue. */
 export const STATE_CHANGES = [StudyPaused, StudyResumed, StudyClosed, StudyReopened] as const;
-export const EARLIER_STATE_CHANGES = [StudyPaused1, StudyResumed1] as const;

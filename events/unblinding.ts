@@ -52,5 +52,5 @@ export const UnblindingReported = defineEvent('UnblindingReported', 1, {
   optionalSections: request,
 });
 
-/** In the latest version, for the catalogue. */
+/** For the catalogue. */
 export const CODE_BREAKS = [AllocationRevealed, UnblindingReported] as const;

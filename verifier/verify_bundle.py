@@ -425,7 +425,7 @@ def check_line(
     expect("revision", revision, record["revision"])
     if log_id is not None:
         expect("log", log_id, record["log"])
-    check_version(record, sections)
+    check_event(record, sections)
     disclosed = disclosed_sections(content, stream, record["seals"])
     expect("names of sealed sections", disclosed, sorted(sections))
     for name, section in sections.items():
@@ -434,41 +434,16 @@ def check_line(
     return record, sections
 
 
-def check_version(record: Json, sections: Json) -> None:
-    """A record has the form of its event, in the lowest version that can say what it says."""
-    kind, version = record["type"], record["version"]
-    event = EVENTS.get(f"{kind}@{version}")
+def check_event(record: Json, sections: Json) -> None:
+    """A record has the form of its event. Of a withheld section there is only the seal."""
+    event = EVENTS.get(record["type"]) if record["version"] == 1 else None
     expect_that("type and version: an event that this program knows", event is not None)
-    check_form(event, record, sections)
-    for lower in range(1, version):
-        lower_event = EVENTS[f"{kind}@{lower}"]
-        # Nothing shows which version a withheld section needs.
-        withheld = set(record["seals"]) - set(sections)
-        may_need = any(
-            event.sections.get(name) != lower_event.sections.get(name) for name in withheld
-        )
-        is_needed = may_need or not has_form(lower_event, record, sections)
-        expect_that(f"version: needed, since version {lower} cannot say this", is_needed)
-
-
-def check_form(event: "Event", record: Json, sections: Json) -> None:
-    """Of a withheld section there is only the seal, in the record."""
     check_shape("data", event.data, record["data"])
     check_shape("seals", {name: SEAL for name in event.sections}, record["seals"])
     for name, section in sections.items():
         shape = event.sections.get(name, event.sections.get(f"{name}?"))
         expect_that(f"{name}: a section of this event", shape is not None)
         check_shape(name, {**shape, "salt": SALT}, section)
-    is_person = "cli" in record["actor"]
-    expect_that("actor: somebody who writes this version", is_person or not event.by_people)
-
-
-def has_form(event: "Event", record: Json, sections: Json) -> bool:
-    try:
-        check_form(event, record, sections)
-    except Divergence:
-        return False
-    return True
 
 
 # ---- The shapes of events (docs/event-log.md) ---------------------------------------------------
@@ -494,7 +469,6 @@ class Either(NamedTuple):
 class Event(NamedTuple):
     data: Any
     sections: Json
-    by_people: bool = False  # in this version no API key writes it
 
 
 def check_shape(where: str, shape: Any, value: Any) -> None:
@@ -629,23 +603,15 @@ STATE = {
     "uinteger": UINT32,
 }
 MEASURE = one_of("range", "variance", "chisquare")
-CONFIGURATION = {
+PROTOCOL = {"version": NAME, "date?": DAY}
+LIMITS = {"total?": POSITIVE, "levels?": ListOf(1, {**LEVEL, "max": POSITIVE})}
+CONFIGURATION = {  # of every study, whatever its method
     "name": NAME,
     "mode": one_of("test", "live"),
-    "D": MEASURE,
-    "urnSelection": one_of("method1"),
-    "w": POSITIVE,
-    "alpha": COUNT,
-    "beta": COUNT,
     "treatments": ListOf(2, NAME),
     "factors": ListOf(1, {"name": NAME, "levels": ListOf(1, NAME)}),
     "idPattern?": TEXT,
     "targetEnrollment?": COUNT,
-}
-PROTOCOL = {"version": NAME, "date?": DAY}
-LIMITS = {"total?": POSITIVE, "levels?": ListOf(1, {**LEVEL, "max": POSITIVE})}
-CONFIGURATION_2 = {
-    **CONFIGURATION,
     "blinding?": one_of("blinded"),
     "start?": one_of("paused"),
     "limits?": LIMITS,
@@ -657,9 +623,15 @@ CONFIGURATION_2 = {
     },
     "protocol?": PROTOCOL,
     "ratio?": ListOf(2, RATIO),
+    "visits?": ListOf(1, VISIT),
 }
-CONFIGURATION_3 = {**CONFIGURATION_2, "visits?": ListOf(1, VISIT)}
-OF_URNS = ("D", "urnSelection", "w", "alpha", "beta")
+OF_URNS = {
+    "D": MEASURE,
+    "urnSelection": one_of("method1"),
+    "w": POSITIVE,
+    "alpha": COUNT,
+    "beta": COUNT,
+}
 METHOD = Either(
     [
         {"name": one_of("complete")},
@@ -668,11 +640,6 @@ METHOD = Either(
         {"name": one_of("list"), "by": ListOf(0, NAME)},
     ]
 )
-OF_METHOD = {
-    **{name: each for name, each in CONFIGURATION_3.items() if name not in OF_URNS},
-    "method": METHOD,
-}
-CONFIGURATION_4 = Either([CONFIGURATION_3, OF_METHOD])
 POLICY = {"kind": one_of("policy")}
 CHANGE = Either(
     [
@@ -697,28 +664,10 @@ CHANGE = Either(
         {**POLICY, "name": one_of("levelCounts"), "value": one_of("as-randomized", "as-corrected")},
         {**POLICY, "name": one_of("voidCounts"), "value": one_of("kept", "removed")},
         {**POLICY, "name": one_of("forcedCounts"), "value": one_of("counted", "not-counted")},
-    ]
-)
-CHANGE_2 = Either(
-    [
-        *CHANGE.shapes,
         {"kind": one_of("visits"), "value": ListOf(0, VISIT)},
         {"kind": one_of("arm-stopped"), "treatment": NAME},
     ]
 )
-REGISTRATION = {
-    "studyId": UUID,
-    "configuration": CONFIGURATION,
-    "seedSource": one_of("configured", "drawn"),
-    "seedWeak": one_of(True, False),
-    "algorithm": {"name": one_of("wei-urn-method1-pcg64"), "version": one_of(1)},
-}
-REGISTRATION_2 = {
-    **REGISTRATION,
-    "configuration": CONFIGURATION_2,
-    "algorithm": {"name": one_of("wei-urn-method1-pcg64"), "version": one_of(1, 2)},
-}
-REGISTRATION_3 = {**REGISTRATION_2, "configuration": CONFIGURATION_3}
 # What draws, by method. A list is followed, and nothing is drawn.
 ALGORITHMS = {
     "urn": "wei-urn-method1-pcg64",
@@ -732,12 +681,17 @@ MINIMIZATION = {
     "pThousandths": Kind("550 to 950", lambda value: is_integer(value) and 550 <= value <= 950),
     "weights?": ListOf(1, PER_SLOT),
 }
-REGISTRATION_4 = {
-    **REGISTRATION_3,
-    "configuration": CONFIGURATION_4,
+REGISTRATION = {
+    "studyId": UUID,
+    "configuration": Either([{**CONFIGURATION, **OF_URNS}, {**CONFIGURATION, "method": METHOD}]),
+    "seedSource": one_of("configured", "drawn"),
+    "seedWeak": one_of(True, False),
     "algorithm": {"name": one_of(*ALGORITHMS.values()), "version": one_of(1, 2)},
 }
-SCOPES = ("blinded", "read", "randomize", "audit")
+SCOPES = (
+    *("blinded", "read", "randomize", "audit"),
+    *("correct", "force", "unblind", "supply", "manage"),
+)
 GRANT = {
     "keyId": NAME,
     "user": NAME,
@@ -747,8 +701,6 @@ GRANT = {
     "expiresAt?": INSTANT,
     "allowPrediction?": one_of(True),
 }
-SCOPES_2 = (*SCOPES, "correct", "force", "unblind", "supply", "manage")
-GRANT_2 = {**GRANT, "scopes": ListOf(1, one_of(*SCOPES_2))}
 APPROVAL = {"name": NAME, "role": NAME, "on": DAY, "reference?": NAME}
 REQUEST = {"request?": {"idempotencyKey": NAME}}
 GROUNDS = {"grounds": {"reason": FREE_TEXT, "requestedBy?": NAME}}
@@ -761,8 +713,8 @@ DRAW = {
     "counts": ListOf(2, COUNT),
     "balls": ListOf(2, COUNT),
     "uniform53": COUNT,
+    "slot?": COUNT,
 }
-DRAW_2 = {**DRAW, "slot?": COUNT}
 PICK = {
     "bgStateBefore": STATE,
     "bgStateAfter": STATE,
@@ -774,29 +726,18 @@ PICK = {
     "scores?": ListOf(2, COUNT),
 }
 ENTRY = {"list": POSITIVE, "entry": POSITIVE}
-RANDOMIZED = {"participantId": NAME, "levels": ListOf(1, LEVEL)}
 ALLOCATION = {"treatment": NAME, "slot?": COUNT}
 PARTICIPANT = {"participantId": NAME, "randomizedAt": COUNT}  # and its record of enrolment
-AMENDMENT = {
-    "amendment": POSITIVE,
-    "approvals": ListOf(0, APPROVAL),
-    "changes": ListOf(0, CHANGE),
-    "history?": one_of("keep", "restart"),
-    "protocol?": PROTOCOL,
-    "reason": NAME,
-}
-LIST = {"count": POSITIVE, "list": POSITIVE, "where?": LEVEL}
-PACKS = {"entries": ListOf(1, {"code": PACK_CODE, "treatment": NAME}), "key": SALT}
 STRATUM = {"levels?": ListOf(1, NAME)}
 
-# By type and version.
+# By type; the version of each is 1.
 EVENTS = {
     # log
-    "LogCreated@1": Event(
+    "LogCreated": Event(
         {"format": one_of("urn-log@1"), "logId": UUID, "logName": LOG_NAME, "publicKey": NAME}, {}
     ),
-    "SigningKeyRotated@1": Event({"publicKey": NAME, "endorsement": NAME, "reason": NAME}, {}),
-    "LogRecovered@1": Event(
+    "SigningKeyRotated": Event({"publicKey": NAME, "endorsement": NAME, "reason": NAME}, {}),
+    "LogRecovered": Event(
         {
             "recovery": POSITIVE,
             "reason": NAME,
@@ -804,46 +745,33 @@ EVENTS = {
         },
         {"studies": {}},
     ),
-    "LogMoved@1": Event({"move": UUID, "to": NAME, "reason?": NAME}, {}),
-    "LogArrived@1": Event({"move": UUID, "from": NAME}, {}),
+    "LogMoved": Event({"move": UUID, "to": NAME, "reason?": NAME}, {}),
+    "LogArrived": Event({"move": UUID, "from": NAME}, {}),
     # access
-    "ApiKeyIssued@1": Event(GRANT, {"credential": {}}),
-    "ApiKeyIssued@2": Event(GRANT_2, {"credential": {}}),
-    "ApiKeyRevoked@1": Event({"keyId": NAME, "reason?": NAME}, {}),
+    "ApiKeyIssued": Event(GRANT, {"credential": {}}),
+    "ApiKeyRevoked": Event({"keyId": NAME, "reason?": NAME}, {}),
     # a study
-    "StudyRegistered@1": Event(REGISTRATION, {"generator": {"seed": DIGITS, "bgState": STATE}}),
-    "StudyRegistered@2": Event(REGISTRATION_2, {"generator": {"seed": DIGITS, "bgState": STATE}}),
-    "StudyRegistered@3": Event(REGISTRATION_3, {"generator": {"seed": DIGITS, "bgState": STATE}}),
-    "StudyRegistered@4": Event(
-        REGISTRATION_4,
+    "StudyRegistered": Event(
+        REGISTRATION,
         {
             "generator": {"seed": DIGITS, "bgState": STATE},
             "blocks?": {"perSlot": ListOf(1, PER_SLOT)},
             "minimization?": MINIMIZATION,
         },
     ),
-    "ParticipantRandomized@1": Event(
-        RANDOMIZED, {"allocation": {"treatment": NAME}, "draw": DRAW, **REQUEST}
-    ),
-    "ParticipantRandomized@2": Event(
-        {**RANDOMIZED, "code?": PACK_CODE},
-        {"allocation": {"treatment": NAME}, "draw": DRAW_2, **REQUEST},
-    ),
-    "ParticipantRandomized@3": Event(
-        {**RANDOMIZED, "code?": PACK_CODE},
+    "ParticipantRandomized": Event(
+        {"participantId": NAME, "levels": ListOf(1, LEVEL), "code?": PACK_CODE},
         {
             "allocation": {"treatment": NAME},
-            "draw?": DRAW_2,
+            "draw?": DRAW,
             "pick?": PICK,
             "entry?": ENTRY,
             **REQUEST,
         },
     ),
-    "StudyPaused@1": Event({"reason": NAME}, {}, by_people=True),
-    "StudyPaused@2": Event({"reason": NAME}, REQUEST),
-    "StudyResumed@1": Event({"reason": NAME}, {}, by_people=True),
-    "StudyResumed@2": Event({"reason": NAME}, REQUEST),
-    "StudyClosed@1": Event(
+    "StudyPaused": Event({"reason": NAME}, REQUEST),
+    "StudyResumed": Event({"reason": NAME}, REQUEST),
+    "StudyClosed": Event(
         {
             "approvals?": ListOf(1, APPROVAL),
             "cause": one_of("target", "sponsor", "safety", "regulator", "end", "other"),
@@ -851,7 +779,7 @@ EVENTS = {
         },
         REQUEST,
     ),
-    "StudyReopened@1": Event(
+    "StudyReopened": Event(
         {
             "approvals": ListOf(0, APPROVAL),
             "protocol?": PROTOCOL,
@@ -859,9 +787,18 @@ EVENTS = {
         },
         REQUEST,
     ),
-    "StudyAmended@1": Event(AMENDMENT, REQUEST),
-    "StudyAmended@2": Event({**AMENDMENT, "changes": ListOf(0, CHANGE_2)}, REQUEST),
-    "AllocationForced@1": Event(
+    "StudyAmended": Event(
+        {
+            "amendment": POSITIVE,
+            "approvals": ListOf(0, APPROVAL),
+            "changes": ListOf(0, CHANGE),
+            "history?": one_of("keep", "restart"),
+            "protocol?": PROTOCOL,
+            "reason": NAME,
+        },
+        REQUEST,
+    ),
+    "AllocationForced": Event(
         {
             "cause": one_of("outage", "elsewhere", "protocol", "other"),
             "code?": PACK_CODE,
@@ -873,7 +810,7 @@ EVENTS = {
         },
         {"allocation": ALLOCATION, **NOTE, **REQUEST},
     ),
-    "LevelsCorrected@1": Event(
+    "LevelsCorrected": Event(
         {
             **PARTICIPANT,
             "cause": one_of("entry", "source", "definition", "transfer", "other"),
@@ -882,7 +819,7 @@ EVENTS = {
         },
         {**NOTE, **REQUEST},
     ),
-    "AllocationVoided@1": Event(
+    "AllocationVoided": Event(
         {
             **PARTICIPANT,
             "analysis": one_of("keep", "exclude"),
@@ -892,8 +829,8 @@ EVENTS = {
         },
         {**NOTE, **REQUEST},
     ),
-    "AllocationReinstated@1": Event({**PARTICIPANT, "voidedAt": COUNT}, {**NOTE, **REQUEST}),
-    "ParticipantIdCorrected@1": Event(
+    "AllocationReinstated": Event({**PARTICIPANT, "voidedAt": COUNT}, {**NOTE, **REQUEST}),
+    "ParticipantIdCorrected": Event(
         {
             **PARTICIPANT,
             "cause": one_of("entry", "pattern", "other"),
@@ -902,7 +839,7 @@ EVENTS = {
         },
         REQUEST,
     ),
-    "ListRegistered@1": Event(
+    "ListRegistered": Event(
         {"approvals": ListOf(0, APPROVAL), "count": POSITIVE, "list": POSITIVE},
         {
             "list": {
@@ -911,18 +848,22 @@ EVENTS = {
                 "first": POSITIVE,
             }
         },
-        by_people=True,
     ),
-    "EntriesSkipped@1": Event(
+    "EntriesSkipped": Event(
         {"reason": NAME, "skipped": ListOf(0, {**STRATUM, "count": POSITIVE})},
         {},
-        by_people=True,
     ),
-    "CodesRegistered@1": Event(LIST, {"codes": PACKS}, by_people=True),
-    "CodesRegistered@2": Event(
-        LIST, {"codes": {**PACKS, "closedArms?": one_of(True)}}, by_people=True
+    "CodesRegistered": Event(
+        {"count": POSITIVE, "list": POSITIVE, "where?": LEVEL},
+        {
+            "codes": {
+                "entries": ListOf(1, {"code": PACK_CODE, "treatment": NAME}),
+                "key": SALT,
+                "closedArms?": one_of(True),
+            }
+        },
     ),
-    "CodeReplaced@1": Event(
+    "CodeReplaced": Event(
         {
             **PARTICIPANT,
             "by": PACK_CODE,
@@ -931,8 +872,8 @@ EVENTS = {
         },
         REQUEST,
     ),
-    "PackDispensed@1": Event({**PARTICIPANT, "code": PACK_CODE, "visit": VISIT}, REQUEST),
-    "DispensationCorrected@1": Event(
+    "PackDispensed": Event({**PARTICIPANT, "code": PACK_CODE, "visit": VISIT}, REQUEST),
+    "DispensationCorrected": Event(
         {
             **PARTICIPANT,
             "cause": one_of("entry", "not-handed-out", "other"),
@@ -942,11 +883,11 @@ EVENTS = {
         },
         {**NOTE, **REQUEST},
     ),
-    "CodesWithdrawn@1": Event(
+    "CodesWithdrawn": Event(
         {"count": POSITIVE},
         {"withdrawn": {"codes": ListOf(1, PACK_CODE), "reason": FREE_TEXT}, **REQUEST},
     ),
-    "AllocationRevealed@1": Event(
+    "AllocationRevealed": Event(
         {
             "category": one_of(
                 "emergency", "safety-report", "monitoring", "planned", "end", "other"
@@ -959,7 +900,7 @@ EVENTS = {
         },
         {**GROUNDS, **REQUEST},
     ),
-    "UnblindingReported@1": Event(
+    "UnblindingReported": Event(
         {
             **PARTICIPANT,
             "how": one_of("envelope", "label", "clinical", "disclosure", "other"),
@@ -969,7 +910,7 @@ EVENTS = {
         },
         {**GROUNDS, **REQUEST},
     ),
-    "HistoryImported@1": Event(
+    "HistoryImported": Event(
         {
             "approvals": ListOf(0, APPROVAL),
             "generator": one_of("fresh", "continued"),
@@ -985,9 +926,8 @@ EVENTS = {
             },
             "generator": {"bgState": STATE, "seed?": DIGITS},
         },
-        by_people=True,
     ),
-    "ParticipantImported@1": Event(
+    "ParticipantImported": Event(
         {
             "cause?": one_of("first", "no-state", "override", "differs", "other-system"),
             "import": UUID,
@@ -997,9 +937,9 @@ EVENTS = {
             "redrawn": one_of(True, False),
             "row": POSITIVE,
         },
-        {"allocation": ALLOCATION, "draw?": DRAW_2, "state?": {"bgState": STATE}},
+        {"allocation": ALLOCATION, "draw?": DRAW, "state?": {"bgState": STATE}},
     ),
-    "HistoryImportEnded@1": Event(
+    "HistoryImportEnded": Event(
         Either(
             [
                 {"import": UUID, "rows": POSITIVE},
@@ -1007,9 +947,8 @@ EVENTS = {
             ]
         ),
         {},
-        by_people=True,
     ),
-    "StudyRecovered@1": Event(
+    "StudyRecovered": Event(
         {"recovery": POSITIVE, "kept": COUNT, "signed?": SIGNED},
         {"generator": {"seed": DIGITS, "bgState": STATE}},
     ),
@@ -2073,9 +2012,6 @@ def take_participant(history: History, record: Json, sections: Json) -> None:
     levels = check_new_participant(history, record)
     check_open(history, levels)
     check_room(history, levels)
-    # With a ratio, the draw names its slot. With packs, the participant gets one.
-    of_urn = 2 if history.design.has_ratio() or history.lists > 0 else 1
-    expect("version", of_urn if history.method == "urn" else 3, record["version"])
     evidence = {"urn": "draw", "list": "entry"}.get(history.method, "pick")
     shown = sorted({"draw", "entry", "pick"} & set(record["seals"]))
     expect("seals, of a draw or an entry", [evidence], shown)

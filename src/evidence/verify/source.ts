@@ -64,8 +64,6 @@ export type Decoded<E extends PartialEvent = LogEvent> =
       readonly leaf: Uint8Array;
       /** The seals of withheld sections, by name. Absent if the source withholds none. */
       readonly withheldSeals?: Readonly<Record<string, string>>;
-      /** Of the record: what is withheld may need it. Absent if nothing is withheld. */
-      readonly version?: number;
     }
   /** `leaf` is computed from the actual bytes. */
   | { readonly mismatch: Mismatch; readonly leaf: Uint8Array };
@@ -127,10 +125,9 @@ export function decodePartial(
 ): Decoded<PartialEvent> {
   try {
     const event = decodePartialRecord(stored, isIncluded);
-    const record = membersOf(stored.record) as { seals: Record<string, string>; version: number };
-    const seals = Object.entries(record.seals);
-    const withheldSeals = Object.fromEntries(seals.filter(([name]) => !isIncluded(name)));
-    return { event, leaf: stored.leaf, withheldSeals, version: record.version };
+    const { seals } = membersOf(stored.record) as { seals: Record<string, string> };
+    const withheldSeals = Object.fromEntries(Object.entries(seals).filter(([name]) => !isIncluded(name)));
+    return { event, leaf: stored.leaf, withheldSeals };
   } catch (error) {
     if (!(error instanceof RecordError)) throw error;
     return { mismatch: diagnosis(stored, error, isIncluded), leaf: leafHash(stored.record) };

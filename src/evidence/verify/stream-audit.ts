@@ -141,18 +141,14 @@ export class StreamAudit<E extends PartialEvent> {
     };
   }
 
-  #judge({
-    event,
-    withheldSeals,
-    version,
-  }: Exclude<Decoded<E>, { mismatch: Mismatch }>): readonly Mismatch[] {
+  #judge({ event, withheldSeals }: Exclude<Decoded<E>, { mismatch: Mismatch }>): readonly Mismatch[] {
     if (this.#logId !== undefined && event.log !== this.#logId)
       return [mismatch('log', this.#logId, event.log, 'the record belongs to another log')];
     if (!isNew(this.#ids, event.id.toLowerCase()))
       return [mismatch('id', 'an id of its own', event.id, 'an earlier event of this stream has it')];
     let mismatches: readonly Mismatch[];
     try {
-      mismatches = this.#replay.take(event, withheldSeals, version);
+      mismatches = this.#replay.take(event, withheldSeals);
     } catch (error) {
       // A decider throws on input that it should never see, such as an impossible generator state or an oversized urn.
       const why = `it cannot be decided again: ${(error as Error).message}`;

@@ -50,7 +50,7 @@ describe('urn export --format csv', () => {
   it('records the digest in the clear without arms, and seals it with them', async () => {
     const blinded = sha256((await exported('--blinded')).stdout);
     expect(disclosed()?.record).toMatchObject({
-      ...{ version: 2, actor: { cli: true }, seals: {} },
+      ...{ actor: { cli: true }, seals: {} },
       data: { what: 'export', study: 'Sleep', content: 'blinded', toRevision: 4, sha256: blinded },
     });
     const open = sha256((await exported()).stdout);

@@ -114,7 +114,7 @@ describe('what is recorded', () => {
     const outcomes = golden();
     const { stdout } = await rerandomize('Golden', outcomes, ...OF_MEANS, '--reps', '777', '--json');
     const { T, b, p } = JSON.parse(stdout);
-    expect(disclosed()).toMatchObject({ version: 2, actor: { cli: true }, seals: {} });
+    expect(disclosed()).toMatchObject({ actor: { cli: true }, seals: {} });
     const sha256 = sha256Of(outcomes);
     expect(disclosed().data).toEqual({
       ...{ what: 'rerandomization', study: 'Golden', toRevision: 10, sha256 },

@@ -24,7 +24,6 @@ import {
   put,
   sealed,
   sooner,
-  version,
   without,
 } from '../../support/altered-bundles.ts';
 import {
@@ -58,7 +57,6 @@ bundlesOf(BLOCKS).alterations('both verifiers of altered blocks', {
   '001': [
     ['`draw` for `pick`', asDraw()],
     ['both', asDraw(true)],
-    ['version 2 with a draw', both(asDraw(), version(2))],
   ],
   '002': [
     // What blinded eyes see is how many records the recovery kept.
@@ -178,9 +176,9 @@ bundlesOf(LISTED).alterations('both verifiers of altered lists', {
 
 bundlesOf(URN).alterations('both verifiers of an urn with what belongs to another method', {
   registered: [
-    ['sizes', both(withSizes, version(4))],
-    ['another algorithm', both(algorithm({ name: 'complete-pcg64' }), version(4))],
-    ['an equal ratio, which is left out', both(configured({ ratio: [1, 1, 1] }), version(4))],
+    ['sizes', withSizes],
+    ['another algorithm', algorithm({ name: 'complete-pcg64' })],
+    ['an equal ratio, which is left out', configured({ ratio: [1, 1, 1] })],
   ],
 });
 

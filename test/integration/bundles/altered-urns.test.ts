@@ -30,7 +30,6 @@ import {
   noted,
   onAnotherArm,
   sealed,
-  version,
   warningLines,
   without,
 } from '../../support/altered-bundles.ts';
@@ -72,8 +71,7 @@ const limit = (factor: number, level: number, max: number) => {
   return { factor: name, level: levels[level], max };
 };
 const STOPPING = { stopAtLimit: true };
-const registered = (members: object, to = 2) => both(configured(members), version(to));
-const limits = (...levels: object[]) => registered({ limits: { levels } });
+const limits = (...levels: object[]) => configured({ limits: { levels } });
 
 /** Recorded an hour later than the arm was shown. */
 const anHourLate = changed((record) => Object.assign(record, { at: later(record.at, 3_600_000) }));
@@ -86,9 +84,7 @@ const granted = (place: number, ...scopes: string[]) => issuedWith(place, { scop
 alterations('both verifiers of an altered study that was closed and reopened', {
   paused: [
     ['no pause', gone, 'resumed'],
-    ['a pause by a key without a request in version 1', both(unrequested, version(1))],
     ['a pause by a key without a request', unrequested, 'ok'],
-    ['a pause by a person that version 1 can say', both(unrequested, by('somebody'))],
   ],
   '002': [['a pause before the participant', moved]],
   resumed: [
@@ -109,38 +105,35 @@ alterations('both verifiers of an altered study that was closed and reopened', {
   ],
   // Another registration.
   registered: [
-    ['nothing new', registered({})],
-    ['blinded sites', registered({ blinding: 'blinded' }), 'ok'],
-    ['blinded sites, in version 1', registered({ blinding: 'blinded' }, 1)],
-    ['the default of blinding', registered({ blinding: 'open' })],
-    ['a paused beginning', registered({ start: 'paused' }), '001'],
-    ['a protocol of an impossible day', registered({ protocol: { version: '2', date: '2027-02-29' } })],
-    ['no policy', registered({ policies: {} })],
-    ['a default policy', registered({ policies: { levelCounts: 'as-randomized' } })],
+    ['blinded sites', configured({ blinding: 'blinded' }), 'ok'],
+    ['the default of blinding', configured({ blinding: 'open' })],
+    ['a paused beginning', configured({ start: 'paused' }), '001'],
+    ['a protocol of an impossible day', configured({ protocol: { version: '2', date: '2027-02-29' } })],
+    ['no policy', configured({ policies: {} })],
+    ['a default policy', configured({ policies: { levelCounts: 'as-randomized' } })],
     [
       'a policy that is the default of blinded sites',
-      registered({ blinding: 'blinded', policies: { levelCounts: 'as-corrected', voidCounts: 'removed' } }),
+      configured({ blinding: 'blinded', policies: { levelCounts: 'as-corrected', voidCounts: 'removed' } }),
     ],
-    ['no limit', registered({ limits: {} })],
-    ['a limit of none', registered({ limits: { total: 0 } })],
-    ['a limit that is reached', registered({ limits: { total: 4 }, policies: STOPPING }), 'ok'],
-    ['a limit that is exceeded', registered({ limits: { total: 3 }, policies: STOPPING }), '004'],
+    ['no limit', configured({ limits: {} })],
+    ['a limit of none', configured({ limits: { total: 0 } })],
+    ['a limit that is reached', configured({ limits: { total: 4 }, policies: STOPPING }), 'ok'],
+    ['a limit that is exceeded', configured({ limits: { total: 3 }, policies: STOPPING }), '004'],
     [
       'the limit of a level, reached',
-      registered({ limits: { levels: [limit(1, 0, 2), limit(1, 1, 2)] }, policies: STOPPING }),
+      configured({ limits: { levels: [limit(1, 0, 2), limit(1, 1, 2)] }, policies: STOPPING }),
       'ok',
     ],
     [
       'the limit of a level, exceeded',
-      registered({ limits: { total: 9, levels: [limit(0, 1, 1), limit(1, 0, 1)] }, policies: STOPPING }),
+      configured({ limits: { total: 9, levels: [limit(0, 1, 1), limit(1, 0, 1)] }, policies: STOPPING }),
       '003',
     ],
     ['limits in another order', limits(limit(1, 1, 9), limit(1, 0, 9))],
     ['a limit twice', limits(limit(1, 1, 9), limit(1, 1, 9))],
     ['a limit of no factor', limits({ ...limit(1, 1, 9), factor: 'x' })],
-    // Keys of version 2, which must have a new scope.
     ['a key that may manage', granted(1, 'read', 'manage'), inClear('ok')],
-    ['a key that may read', granted(1, 'read'), inClear('access/1')],
+    ['a key that may read', granted(1, 'read'), inClear('paused')],
     ['a key that may audit and manage', granted(1, 'audit', 'manage'), inClear('access/1')],
     ['a key that may randomize and manage', granted(1, 'randomize', 'manage'), inClear('access/1')],
     [
@@ -407,14 +400,11 @@ it.each([
   expect((await amended.judge('blinded', change, { name: 'rules' })).found).toBe(expected);
 });
 
-const closedArms = (to: 1 | 2) =>
-  both(
-    version(to),
-    changed((_, { codes }) => {
-      if (to === 2) codes.closedArms = true;
-      else delete codes.closedArms;
-    }),
-  );
+const closedArms = (isSaid: boolean) =>
+  changed((_, { codes }) => {
+    if (isSaid) codes.closedArms = true;
+    else delete codes.closedArms;
+  });
 const stopped = arm.stopped(C);
 bundlesOf(VISIT_SETTINGS).alterations('both verifiers of a study with visits', {
   registered: [
@@ -431,13 +421,13 @@ bundlesOf(VISIT_SETTINGS).alterations('both verifiers of a study with visits', {
   closed: [
     [
       'packs of an arm that is stopped',
-      both(version(2), changes(arm.closed(C), stopped)),
+      changes(arm.closed(C), stopped),
       // It cannot be stopped again.
       { full: 'ofClosed', open: 'stopped', blinded: 'stopped' },
     ],
   ],
-  ofClosed: [['packs of a closed arm, and nothing that says so', closedArms(1), inFull()]],
-  ofOpen: [['packs of open arms that are said to be of closed ones', closedArms(2), inFull()]],
+  ofClosed: [['packs of a closed arm, and nothing that says so', closedArms(false), inFull()]],
+  ofOpen: [['packs of open arms that are said to be of closed ones', closedArms(true), inFull()]],
   stopped: [
     ['no change of visits', changes(stopped), 'ok'],
     ['an arm that is not closed', changes(arm.stopped(A))],

@@ -299,7 +299,7 @@ const ofMethods = (study: MethodStudy): Possible => ({
   ParticipantRandomized: (choices) => [
     ...(isListed(study) ? OF_ENTRY : ofDraw(choices)),
     ['treatment', onArm(choices.pick(['x', DUPAGE]))],
-    ['version', version(choices.pick([1, 2, 4]))],
+    ['version', version(2)],
     ['its place', gone],
   ],
   ListRegistered: (choices) => [

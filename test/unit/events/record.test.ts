@@ -5,10 +5,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Fact } from '../../../events/catalogue.ts';
 import {
-  type Actor,
   canonicalJson,
-  checkRecord,
-  decodePartialRecord,
   decodeRecord,
   encodeRecord,
   type Header,
@@ -17,20 +14,8 @@ import {
 } from '../../../events/record.ts';
 import { RecordError, type RecordFault } from '../../../src/base/errors.ts';
 import { systemTools } from '../../../src/base/tools.ts';
-import { altered } from '../../support/altered-record.ts';
 import { randomizedFact, sections } from '../../support/arbitrary-facts.ts';
-import {
-  LEVELS,
-  NURSE,
-  OPERATOR,
-  paused,
-  randomized,
-  registered,
-  resumed,
-  SEED,
-  STREAM,
-  stored,
-} from '../../support/facts.ts';
+import { LEVELS, NURSE, paused, randomized, registered, SEED, STREAM, stored } from '../../support/facts.ts';
 import { fixedId, fixedTools, LOG_ID } from '../../support/fixed-tools.ts';
 import { check } from '../../support/property.ts';
 import { thrownBy } from '../../support/thrown.ts';
@@ -220,7 +205,7 @@ describe('a stored record whose leaf matches is still refused:', () => {
     },
     'unknown-type': {
       'a type that nobody knows': replaced('"ParticipantRandomized"', '"ParticipantTeleported"'),
-      'a version that nobody knows': replaced('"version":1', '"version":4'),
+      'a version that nobody knows': replaced('"version":1', '"version":2'),
     },
     misplaced: {
       'another revision': replaced('"revision":1', '"revision":2'),
@@ -300,86 +285,6 @@ describe('the message of a RecordError', () => {
       const { message } = errorOf(() => encodeRecord(HEADER, fact as unknown as Fact, fixedTools().newSalt));
       for (const secret of secrets) expect(message).not.toContain(secret);
     }
-  });
-});
-
-describe('a fact that two versions could say', () => {
-  const pausedWith = (sections: object): Fact => ({ ...paused, sections }) as Fact;
-  const request = { request: { idempotencyKey: 'pause-1' } };
-  const said = (type: string, data: object, sections: object = {}) => ({ type, data, sections }) as Fact;
-  const issued = (...scopes: string[]) => {
-    const credential = { sha256: 'a'.repeat(64) };
-    return said('ApiKeyIssued', { keyId: 'k1', user: 'site', scopes }, { credential });
-  };
-  const times = { count: 1, firstAt: HEADER.at, lastAt: HEADER.at };
-  const refusedFor = (reason: string) => said('RequestRefused', { reason, ...times });
-  const shown = (what: string, sections = {}) =>
-    said('EvidenceDisclosed', { what, study: 'CHS JCOIN', ...times }, sections);
-
-  const cases: readonly [string, Fact, Actor, string, 1 | 2][] = [
-    ['a pause by a person', paused, OPERATOR, STREAM, 1],
-    ['a pause by a key', paused, NURSE, STREAM, 2],
-    ['a pause by a person with a request', pausedWith(request), OPERATOR, STREAM, 2],
-    ['a pause by a key with a request', pausedWith(request), NURSE, STREAM, 2],
-    ['an end of a pause by a person', resumed, OPERATOR, STREAM, 1],
-    ['an end of a pause by a key', resumed, NURSE, STREAM, 2],
-    ['a key that reads', issued('read', 'audit'), OPERATOR, 'access', 1],
-    ['a key that unblinds', issued('blinded', 'unblind'), OPERATOR, 'access', 2],
-    ['a key that manages', issued('manage'), OPERATOR, 'access', 2],
-    ['a refusal while paused', refusedFor('paused'), NURSE, 'operations', 1],
-    ['a refusal when closed', refusedFor('closed'), NURSE, 'operations', 2],
-    ['a bundle', shown('bundle'), OPERATOR, 'operations', 1],
-    ['envelopes', shown('envelopes'), OPERATOR, 'operations', 2],
-    ['an export', shown('export'), OPERATOR, 'operations', 2],
-    ['an export with arms', shown('export', { file: { sha256: 'a'.repeat(64) } }), OPERATOR, 'operations', 2],
-  ];
-
-  /** As somebody wrote it who chose the version. */
-  const inVersion = (version: number, fact: Fact, actor: Actor, stream: string) =>
-    altered(stored(fact, 1, { actor, stream }), (record) => Object.assign(record, { version }));
-
-  it.each(cases)(
-    'is written in the lowest one, and refused in the other: %s',
-    (_, fact, actor, stream, lowest) => {
-      const written = stored(fact, 1, { actor, stream });
-      expect(JSON.parse(text(written.record)).version).toBe(lowest);
-      expect(decodeRecord(written)).toMatchObject({ type: fact.type, data: fact.data, actor });
-      const other = inVersion(lowest === 1 ? 2 : 1, fact, actor, stream);
-      for (const read of [decodeRecord, checkRecord]) expect(faultOf(() => read(other))).toBe('malformed');
-    },
-  );
-
-  it('follows from the seals, where the sections are withheld', () => {
-    const read = (version: number, fact: Fact, actor: Actor) => {
-      const blinded = { ...inVersion(version, fact, actor, STREAM), sealed: Buffer.from('{}') };
-      return decodePartialRecord(blinded, () => false);
-    };
-    const withRequest = pausedWith(request);
-    expect(read(2, withRequest, OPERATOR)).toMatchObject(paused);
-    expect(read(2, paused, NURSE)).toMatchObject(paused);
-    for (const [version, fact, actor] of [
-      [1, withRequest, OPERATOR],
-      [2, paused, OPERATOR],
-      [1, paused, NURSE],
-    ] as const)
-      expect(faultOf(() => read(version, fact, actor))).toBe('malformed');
-  });
-
-  it('does not show its version in a section that is withheld, if that says more in one of them', () => {
-    const version2 = inVersion(2, withDraw({ slot: 0 }) as Fact, NURSE, STREAM);
-    expect(decodeRecord(version2)).toMatchObject({ type: 'ParticipantRandomized' });
-    const withheld = { ...version2, sealed: Buffer.from('{}') };
-    expect(decodePartialRecord(withheld, () => false)).toMatchObject({ sections: {} });
-    // No version of the registration says more in its section.
-    const registration = { ...inVersion(2, registered(), OPERATOR, STREAM), sealed: Buffer.from('{}') };
-    expect(faultOf(() => decodePartialRecord(registration, () => false))).toBe('malformed');
-  });
-
-  it('names the version, and the one that can say it', () => {
-    const why = (version: number, actor: Actor) => () =>
-      decodeRecord(inVersion(version, paused, actor, STREAM));
-    expect(why(2, OPERATOR)).toThrow('no valid version: version 1 can express it');
-    expect(why(1, NURSE)).toThrow('no valid version: in version 1, no API key writes it');
   });
 });
 

@@ -228,8 +228,8 @@ describe('only the stream concerned is halted by', () => {
   const pausedAs = (members: object) =>
     altered(stored(paused, 2), (record) => Object.assign(record, members));
   const cases: [string, ReturnType<typeof stored>, string][] = [
-    ['an unknown type of event', pausedAs({ type: 'StudyArchived' }), 'StudyArchived@2 is unknown to'],
-    ['an unknown version', pausedAs({ version: 3 }), 'StudyPaused@3 is unknown'],
+    ['an unknown type of event', pausedAs({ type: 'StudyArchived' }), 'StudyArchived@1 is unknown to'],
+    ['an unknown version', pausedAs({ version: 2 }), 'StudyPaused@2 is unknown'],
     ['a record that was changed', { ...stored(paused, 2), leaf: Buffer.alloc(32) }, 'was changed'],
     ['a record of another log', stored(paused, 2, { log: fixedId(9) }), 'belongs to another log'],
     ['a record of another place', stored(paused, 7), `says that it is ${STREAM}/7`],

@@ -170,9 +170,7 @@ function studyOf(...facts: readonly Fact[]) {
 }
 
 /** The registration of the samples, and the participant whom the event is about, if it is not the one who enrols them. */
-function eventsBefore({ data, stream }: LogEvent): LogEvent[] {
-  const own = decodeRecord(frozenSample('StudyRegistered@4')) as LogEvent;
-  if (stream === own.stream) return [own];
+function eventsBefore({ data }: LogEvent): LogEvent[] {
   const [registration, enrolment] = ['StudyRegistered@1', 'ParticipantRandomized@1'].map((name) =>
     decodeRecord(frozenSample(name)),
   ) as [LogEvent, LogEvent];

@@ -124,7 +124,6 @@ describe('a failure in the stream of a study is found if', () => {
     [
       'an equal ratio is written out',
       (record) => {
-        Object.assign(record, { version: 2 });
         Object.assign(record.data.configuration, { ratio: [1, 1, 1] });
       },
       { field: 'data.configuration.ratio', found: '[1,1,1]', why: 'the default is left out' },
@@ -132,7 +131,6 @@ describe('a failure in the stream of a study is found if', () => {
     [
       'there are parameters of another method',
       (record, sections) => {
-        Object.assign(record, { version: 4 });
         Object.assign(record.seals, { blocks: '' });
         Object.assign(sections, { blocks: { perSlot: [2], salt: 'ab'.repeat(16) } });
       },
@@ -519,13 +517,6 @@ it('an id must match the pattern that an amendment has made', async () => {
   expect((await verify(log)).ok).toBe(true);
   const divergence = await divergenceOf(change(log, 2, ({ data }) => (data.participantId = 'x01')));
   expect(divergence).toMatchObject({ revision: 2, field: 'data.participantId', expected: '"[0-9]{3}"' });
-});
-
-// What is said of designs, visits and packs: test/integration/bundles/altered-urns.test.ts.
-it('a record has the lowest version that can say it', async () => {
-  const log = change(logOf([REGISTERED, PAUSED]), 1, (record) => Object.assign(record, { version: 2 }));
-  const field = 'version: version 1 can express it';
-  expect(await divergenceOf(log)).toMatchObject({ revision: 1, field });
 });
 
 it('an id that looks like one that somebody else was given later is a warning', () => {

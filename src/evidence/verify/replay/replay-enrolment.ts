@@ -34,17 +34,13 @@ export class EnrolmentReplay implements Replay<PartialEvent> {
     this.#checks = checks;
   }
 
-  take(
-    given: PartialEvent,
-    withheldSeals: Readonly<Record<string, string>> = {},
-    version = 1,
-  ): readonly Mismatch[] {
+  take(given: PartialEvent, withheldSeals: Readonly<Record<string, string>> = {}): readonly Mismatch[] {
     const event = given as PartialStudyEvent;
     const model = this.#model;
     const sections = [...Object.keys(event.sections), ...Object.keys(withheldSeals)];
     const invalid = this.#checks.mismatch(event, sections, model);
     if (invalid) return [invalid];
-    const mismatches = mismatchesOf(event, model, version, this.#checks.isSupply(event));
+    const mismatches = mismatchesOf(event, model, this.#checks.isSupply(event));
     if (mismatches.length > 0) return mismatches;
     const mismatchOfDecided = this.#checks.mismatchOfDecided(event, model);
     if (mismatchOfDecided) return [mismatchOfDecided];
@@ -71,7 +67,6 @@ export class EnrolmentReplay implements Replay<PartialEvent> {
 function mismatchesOf(
   event: PartialStudyEvent,
   model: Model | undefined,
-  version: number,
   isSupply: boolean,
 ): readonly Mismatch[] {
   const refused = (outcome: StudyOutcome) => [undecided(event.type, outcome)];
@@ -81,8 +76,7 @@ function mismatchesOf(
     case 'ParticipantRandomized': {
       const outcome = enrolmentRefusal(event, model);
       if (outcome) return refused(outcome);
-      const wrong =
-        versionMismatch(model, version) ?? codeMismatch(event, model) ?? treatmentMismatch(event, model);
+      const wrong = codeMismatch(event, model) ?? treatmentMismatch(event, model);
       return wrong ? [wrong] : [];
     }
     case 'AllocationForced': {
@@ -158,15 +152,6 @@ function enrolmentRefusal(
   if (limit) return { type: 'full', limit };
   const isSpent = methodOf(model.methodDesign).isSpent?.(model, levelIndexes(model, levels)) ?? false;
   return isSpent ? { type: 'no-entry' } : undefined;
-}
-
-/** The draw, which is withheld, names its slot if and only if there is a ratio. */
-function versionMismatch({ design, lists }: Model, version: number): Mismatch | undefined {
-  const ofUrn = hasRatio(design) || lists > 0 ? 2 : 1;
-  const expected = design.method.name === 'urn' ? ofUrn : 3;
-  if (version === expected) return undefined;
-  const why = 'only a ratio or packs need version 2, and another method than the urn version 3';
-  return mismatch('version', expected, version, why);
 }
 
 /** In a study with packs, everybody gets a pack that nobody had before. */

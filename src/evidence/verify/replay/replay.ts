@@ -10,10 +10,9 @@ export interface Replay<E extends PartialEvent = LogEvent> {
   /**
    * Decides the event again from those before it, and adds it to the state if it matches.
    * @param withheldSeals by section; absent if the source withholds none
-   * @param version of the record; absent if the source withholds nothing
    * @returns what is wrong with it, the most informative field first. The state is then unchanged.
    */
-  take(event: E, withheldSeals?: Readonly<Record<string, string>>, version?: number): readonly Mismatch[];
+  take(event: E, withheldSeals?: Readonly<Record<string, string>>): readonly Mismatch[];
   /** Called for each correct event. */
   passed?(event: E): void;
 }
