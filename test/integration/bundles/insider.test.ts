@@ -244,6 +244,12 @@ describe.skipIf(!hasPython)('both verifiers', () => {
     ['another member', 4, record({ more: 1 }), /do not belong there/],
     ['two kinds of actor', 4, record({ actor: { ...actor, cli: true } }), /actor/],
     ['somebody who randomizes', 4, record({ actor: { cli: true, user: 'root' } }), /an API key/],
+    [
+      'a move',
+      4,
+      record({ type: 'LogMoved', data: { move: id, to: 'x' }, seals: {} }),
+      /an event of a study/,
+    ],
     ['white space in an id', 4, person('x\u00a0'), /no white space/],
     ['a control character', 4, person('x\u0085y'), /no control character/],
     ['a long id', 4, person('x'.repeat(129)), /at most 128/],
