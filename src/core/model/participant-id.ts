@@ -29,7 +29,7 @@ export function newIdProblem(id: string): string | undefined {
  * about anybody in the study. Undefined if there is no simple one.
  * @param matches whether a text matches the pattern
  */
-export function exampleId(pattern: string, matches: (id: string) => boolean | undefined): string | undefined {
+export function exampleId(pattern: string, matches: (id: string) => boolean): string | undefined {
   const text = textOfForm(pattern);
   if (text === undefined || !matches(text)) return undefined;
   const [problem] = problemsOfId(text);

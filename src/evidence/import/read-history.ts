@@ -248,7 +248,7 @@ class RowReader {
     found.push(...problemsOfId(id));
     const lookAlike = lookAlikeProblem(id);
     if (lookAlike !== undefined) found.push(`id ${lookAlike}`);
-    if (this.#pattern && this.#pattern.matches(id) === false) found.push(`id ${this.#pattern.mismatch}`);
+    if (this.#pattern && !this.#pattern.matches(id)) found.push(`id ${this.#pattern.mismatch}`);
     return id;
   }
 

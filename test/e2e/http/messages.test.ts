@@ -1,13 +1,9 @@
 /** Messages that say what to do, in the right number. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, it, onTestFinished } from 'vitest';
-import { commandsOn, registered, saidIn, typed } from '../../support/cli-log.ts';
-import { clientOf } from '../../support/client.ts';
-import { CONFIGURATION } from '../../support/facts.ts';
+import { expect, it } from 'vitest';
+import { commandsOn, saidIn, typed } from '../../support/cli-log.ts';
 import { served } from '../../support/served.ts';
-import { issueKey } from '../../support/service.ts';
-import { serveHere } from '../../support/service-here.ts';
 import { temporaryFiles, temporaryFolders } from '../../support/temporary-folder.ts';
 
 const newFolder = temporaryFolders();
@@ -28,25 +24,6 @@ served(
   { edc: ['edc'] },
   { data, filled: (one) => one.as('edc').randomize('One', '001-0001', { ward: 'North', sex: 'F' }) },
 );
-
-it('of a pattern that RE2 cannot run, as earlier versions registered, there is no example, and no endless wait', async () => {
-  const old = newFolder();
-  const idPattern = '(?=a)(a|a|a|a)*b';
-  const study = { ...CONFIGURATION, name: 'Ahead', mode: 'test', idPattern } as const;
-  await registered(old, [
-    { ...study, treatments: ['a', 'b'], factors: [{ name: 'ward', levels: ['a', 'b'] }] },
-  ]);
-  const key = await issueKey(old, 'edc');
-  const service = await serveHere(old);
-  onTestFinished(() => service.stop());
-  const { randomize } = clientOf(service.url, key);
-  expect((await randomize('Ahead', 'aab', { ward: 'a' })).status).toBe(200);
-  const message = `id does not match this study's pattern ${idPattern}`;
-  expect(await randomize('Ahead', 'xb', { ward: 'a' })).toMatchObject({ status: 400, message });
-  const late = await randomize('Ahead', `${'a'.repeat(127)}c`, { ward: 'a' });
-  expect(late).toMatchObject({ status: 503, message: expect.stringContaining('in time'), results: [] });
-  expect(late.headers.get('retry-after')).toBe('1');
-});
 
 it('a study with one of everything is never one of "1 participants"', async () => {
   const PLURAL_OF_ONE =

@@ -275,7 +275,7 @@ refusesSetting('visits', [
   ],
 ]);
 
-it('an id pattern that RE2 cannot run is refused for a new study, and kept for a registered one', () => {
+it('an id pattern that RE2 cannot run is refused for a new study alone', () => {
   const looksAhead = onlyStudyOf(studyWith("id_pattern: '(?!0)[0-9]{3}'"));
   const refuse = () => refuseNewStudies([looksAhead], () => true, []);
   expect(refuse).toThrow(StudiesFileError);

@@ -4,14 +4,13 @@ import type { StudyFact } from '../../../events/catalogue.ts';
 import { CONTENTS, decodeRecord } from '../../../events/record.ts';
 import type { DesignChange } from '../../../events/study.ts';
 import { makeSigningKey } from '../../../src/core/log/signing.ts';
-import type { Register } from '../../../src/core/study/commands.ts';
 import { inReportingOrder } from '../../../src/evidence/verify/replay/replay.ts';
 import { IdChecks, undecided } from '../../../src/evidence/verify/replay/study-checks.ts';
 import { Warnings } from '../../../src/evidence/verify/report/report.ts';
 import { reportText } from '../../../src/evidence/verify/report/report-text.ts';
 import type { RecordSource, SourceRecord } from '../../../src/evidence/verify/source.ts';
 import type { Change, Json } from '../../support/altered-record.ts';
-import { CONFIGURATION, OPERATOR, REGISTER, randomize, resumed } from '../../support/facts.ts';
+import { CONFIGURATION, OPERATOR, randomize, resumed } from '../../support/facts.ts';
 import {
   bundled,
   CORRECTIONS,
@@ -32,7 +31,6 @@ import {
   REGISTERED,
   RESUMED,
   STUDY,
-  STUDY_ID,
   type Step,
   step,
   streamOf,
@@ -129,6 +127,11 @@ describe('a failure in the stream of a study is found if', () => {
       { field: 'data.configuration.ratio', found: '[1,1,1]', why: 'the default is left out' },
     ],
     [
+      'there is a pattern that RE2 cannot run',
+      ({ data }) => Object.assign(data.configuration, { idPattern: '(?!0)[0-9]+' }),
+      { field: 'data.configuration.idPattern', found: '"(?!0)[0-9]+"' },
+    ],
+    [
       'there are parameters of another method',
       (record, sections) => {
         Object.assign(record.seals, { blocks: '' });
@@ -138,20 +141,6 @@ describe('a failure in the stream of a study is found if', () => {
     ],
   ])('%s in its registration', async (_, how, expected) => {
     expect(await divergenceOf(change(logOf(HISTORY), 0, how))).toMatchObject({ revision: 0, ...expected });
-  });
-
-  it.each([
-    // RE2 has none of these, and their meaning in ECMAScript can change from one version to the next.
-    ['ids do not match', '(?!0)[0-9]+', { code: 'id-not-matching', count: 2, revision: 1 }],
-    ['it takes too long', '(?=0)(?:0|\\d|[0-9]|[01]|0|0|0)*x', { code: 'id-not-compared', count: 1 }],
-    ['this engine does not know it', '(?<', { code: 'id-not-compared', count: 1, revision: 1 }],
-  ])('but a pattern that RE2 cannot run is only a remark, if %s', async (_, idPattern, warning) => {
-    const configuration = { ...CONFIGURATION, idPattern };
-    const registered = step({ ...REGISTER, studyId: STUDY_ID, configuration }, OPERATOR);
-    const ids = ['0'.repeat(100), '0'.repeat(101)];
-    const report = await verify(logOf([registered, ...ids.map((id) => step(randomize(id)))]));
-    expect(report.ok).toBe(true);
-    expect(streamOf(report).warnings).toMatchObject([warning]);
   });
 });
 
@@ -326,19 +315,7 @@ const told = async (log: RecordSource) => {
   const report = await verify(log);
   return { ...streamOf(report), text: reportText(report) };
 };
-const registeredWith = (members: object) =>
-  step({ ...REGISTERED.command, configuration: { ...CONFIGURATION, ...members } } as Register, OPERATOR);
 const CLOSED = step({ act: 'StudyClosed', user: 'operator', cause: 'end', reason: 'end' }, OPERATOR);
-
-it('a corrected id is only warned about if the pattern is one that RE2 cannot run', async () => {
-  const corrected = { act: 'ParticipantIdCorrected', user: 'clerk', participantId: '001' } as const;
-  const to110 = step({ ...corrected, to: '110', cause: 'pattern' }, clerk);
-  const log = logOf([registeredWith({ idPattern: '(?=0)[0-9]{3}' }), enrol(1), to110], keys);
-  const { sound, warnings, text } = await told(log);
-  expect(sound).toBe(true);
-  expect(text).toMatch(/ Look at the warning above\.$/m);
-  expect(warnings).toMatchObject([{ code: 'id-not-matching', count: 1, revision: 2 }]);
-});
 
 describe('the report of a study', () => {
   it('says what happened in it, and warns where somebody should look', async () => {

@@ -14,6 +14,7 @@ import {
   ratioProblem,
   visitProblems,
 } from '../../../core/model/design.ts';
+import { linearPatternProblem } from '../../../core/model/participant-id.ts';
 import { limitsProblem } from '../../../core/study/amendments.ts';
 import { algorithmOf } from '../../../core/study/decide.ts';
 import type { Mismatch } from '../report/report.ts';
@@ -128,7 +129,7 @@ export function has128Bits({ seed }: { readonly seed: string }): boolean {
 }
 
 function configurationMismatch(configuration: StudyConfiguration): Mismatch | undefined {
-  const { treatments, factors, protocol } = configuration;
+  const { treatments, factors, idPattern, protocol } = configuration;
   const where = 'data.configuration';
   const lists: [string, readonly string[]][] = [
     [`${where}.treatments`, treatments],
@@ -140,6 +141,9 @@ function configurationMismatch(configuration: StudyConfiguration): Mismatch | un
       return mismatch(field, 'names that differ', names, 'a name occurs twice');
   if (protocol?.date !== undefined && !isDay(protocol.date))
     return mismatch(`${where}.protocol.date`, 'a day of the calendar', protocol.date, 'there is no such day');
+  const ofPattern = idPattern === undefined ? undefined : linearPatternProblem(idPattern);
+  if (ofPattern)
+    return mismatch(`${where}.idPattern`, 'a pattern that RE2 can run', idPattern, ofPattern.reason);
   return (
     policiesMismatch(configuration, where) ??
     limitsMismatch(configuration, where) ??

@@ -333,7 +333,7 @@ export class IdChecks {
   mismatch(id: string, field: string): Mismatch | undefined {
     const [invalid] = problemsOfId(id);
     if (invalid !== undefined) return mismatch(field, 'an id that the service takes', id, invalid);
-    if (this.#pattern?.isLinear && !this.#pattern.matches(id))
+    if (this.#pattern && !this.#pattern.matches(id))
       return mismatch(field, this.#pattern.text, id, 'not an id of this study');
     return undefined;
   }
@@ -349,30 +349,10 @@ export class IdChecks {
     revision: number,
     isRandomized: (id: string) => boolean,
   ): void {
-    this.#compare(id, revision);
     this.#warnOfLookAlike(of, id, revision, isRandomized);
     if (id !== of.participantId) this.#corrected.set(id, of.participantId);
   }
 
-  /** For a pattern whose verdict depends on the engine or the machine: a warning, never a failure. */
-  #compare(id: string, revision: number): void {
-    if (!this.#pattern || this.#pattern.isLinear) return;
-    const matches = this.#pattern.matches(id);
-    if (matches) return;
-    const verdict =
-      matches === undefined
-        ? 'the id could not be compared with the idPattern in time; later ids were not compared'
-        : 'the id does not match the idPattern, as the engine of this program reads it';
-    this.#warnings.add(
-      matches === undefined ? 'id-not-compared' : 'id-not-matching',
-      `${verdict}; new studies cannot have this pattern, because other engines read it differently`,
-      revision,
-    );
-    // The next id would take just as long.
-    if (matches === undefined) this.#pattern = undefined;
-  }
-
-  /** Earlier versions accepted such ids, so old logs may hold them. */
   #warnOfLookAlike(
     { participantId }: { readonly participantId: string },
     id: string,

@@ -252,8 +252,6 @@ type WarningCode =
   | 'weak-seed'
   | 'seed-shared'
   | 'look-alike-ids'
-  | 'id-not-matching'
-  | 'id-not-compared'
   | 'recovered'
   | 'revealed'
   | 'revealed-in-emergency'

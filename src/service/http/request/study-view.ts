@@ -112,7 +112,7 @@ export class StudyView {
 
   /**
    * @param found problems already found in the request
-   * @throws HttpProblem 400 naming every problem at once; 503 when the id could not be matched against the pattern in time
+   * @throws HttpProblem 400 naming every problem at once
    */
   newParticipant(query: Query, found: readonly string[]): NewParticipant {
     const form = [...found, ...prefixedParameters(query)];
