@@ -65,13 +65,13 @@ export class FeedPositions {
   /**
    * Takes the next message.
    * @returns the mark in it, if it has one
-   * @throws DomainError `identity` for a message that no relay of this version has written
+   * @throws FeedError for a topic without formats; DomainError `identity` for a message that no relay of this version has written
    */
   take(key: string | undefined, value: string | undefined): string | undefined {
     const { format, ...json } = parseJson(value);
     if (format === undefined && ('mark' in json || 'log' in json))
-      throw new DomainError(
-        'identity',
+      throw new FeedError(
+        'contradiction',
         `the topic of positions was written before 1.0.0; nothing was changed ${ANOTHER_TOPIC}`,
       );
     if (format !== FORMAT) throw unreadable();
