@@ -480,17 +480,24 @@ def check_shape(where: str, shape: Any, value: Any) -> None:
         for place, element in enumerate(value):
             check_shape(f"{where}[{place}]", shape.shape, element)
     elif isinstance(shape, Either):
-        has_one = any(has_shape(each, value) for each in shape.shapes)
+        expect_that(f"{where}: an object", isinstance(value, dict))
+        likely = [each for each in shape.shapes if needed_members(each) <= set(value)]
+        if len(likely) == 1:  # says what is wrong
+            check_shape(where, likely[0], value)
+        has_one = any(has_shape(each, value) for each in likely)
         expect_that(f"{where}: of one of its {len(shape.shapes)} shapes", has_one)
     else:
         expect_that(f"{where}: an object", isinstance(value, dict))
         shape_by_name = {name.rstrip("?"): each for name, each in shape.items()}
-        needed = {name for name in shape if not name.endswith("?")}
-        missing, unknown = needed - set(value), set(value) - set(shape_by_name)
+        missing, unknown = needed_members(shape) - set(value), set(value) - set(shape_by_name)
         expect(f"{where}: members that are missing", [], sorted(missing))
         expect(f"{where}: members that do not belong there", [], sorted(unknown))
         for name, member in value.items():
             check_shape(f"{where}.{name}", shape_by_name[name], member)
+
+
+def needed_members(shape: Json) -> Set[str]:
+    return {name for name in shape if not name.endswith("?")}
 
 
 def has_shape(shape: Any, value: Any) -> bool:
