@@ -173,8 +173,8 @@ function progressFrom(
     throw refused(
       `the log was moved to another store: ${closed.to} (hint: finish that move; if that store is lost for good, urn recover --not-moved)`,
     );
-  if (closed && !next) return { type: 'closed', move: closed.move, end: common };
-  if (closed && typeOf(next) === 'LogArrived') return { type: 'arrived', move: closed.move, end: common };
+  if (closed && (!next || decodeRecord(next).type === 'LogArrived'))
+    return { type: next ? 'arrived' : 'closed', move: closed.move, end: common };
   if (there.length === 0) return { type: 'none' };
   // A process that has that log open could continue it.
   if (!next)
@@ -194,10 +194,6 @@ function progressFrom(
 function moveIn(stored: StoredRecord | undefined): { move: string; to: string } | undefined {
   const event = stored && decodeRecord(stored);
   return event?.type === 'LogMoved' ? event.data : undefined;
-}
-
-function typeOf(stored: StoredRecord | undefined): string | undefined {
-  return stored && decodeRecord(stored).type;
 }
 
 /** How many records the two have in common, counted from the first. */
