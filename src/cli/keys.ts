@@ -203,31 +203,27 @@ function expiry(text: string): string {
 
 /** What a grant can refer to in a log. */
 interface GrantContext {
-  readonly keys: readonly ApiKey[];
-  /** Of the keys. */
   readonly valid: readonly ApiKey[];
   /** In their current form. */
   readonly studies: readonly Design[];
 }
 
-const EMPTY_LOG: GrantContext = { keys: [], valid: [], studies: [] };
+const EMPTY_LOG: GrantContext = { valid: [], studies: [] };
 
 /** @param log with its keys folded; the rest is read only if a study matters to the grant */
 async function grantContext(log: OpenLog, { studies, where, scopes }: Grant): Promise<GrantContext> {
-  const issued = { keys: log.keys.list(), valid: log.keys.valid() };
+  const valid = log.keys.valid();
   const mayUnblind = scopes.includes('read') && scopes.includes('randomize');
-  if (!studies && !where && !mayUnblind) return { ...issued, studies: [] };
+  if (!studies && !where && !mayUnblind) return { valid, studies: [] };
   const shown = progress('records read');
   await log.rebuild(shown.show);
   shown.end();
-  return { ...issued, studies: log.studies.list().map(({ design }) => design) };
+  return { valid, studies: log.studies.list().map(({ design }) => design) };
 }
 
 /** @throws UsageError; what may be intentional only causes a warning */
-function refuseUnsuitable(grant: Grant, { keys, valid, studies }: GrantContext, force = false): void {
-  // A user who already has a key may get more, whatever the name.
-  const isKnown = keys.some(({ user }) => user === grant.user);
-  const unfit = isKnown ? undefined : lookAlikeProblem(grant.user);
+function refuseUnsuitable(grant: Grant, { valid, studies }: GrantContext, force = false): void {
+  const unfit = lookAlikeProblem(grant.user);
   if (unfit !== undefined) throw new UsageError(`the name of the user ${unfit}`);
   const { problems, warnings } = compareLimits(grant, studies);
   if (problems.length > 0 && !force)

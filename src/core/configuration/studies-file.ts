@@ -1,7 +1,6 @@
 /**
  * The studies file: reads its text into studies, each sound or not, with every finding at its line. At the end, the rules that
- * only studies new to the log must obey: an earlier, less strict version may have registered others, and for a new study it
- * does no harm to choose something else.
+ * only studies new to the log must obey: for a new study it does no harm to choose something else.
  */
 import type { StudyConfiguration } from '../../../events/study.ts';
 import { isTooLong, lookAlikeProblem, MAX_NAME_CHARACTERS, quote } from '../../base/text.ts';

@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { commandsOn, registered, typed, withOpenLog } from '../../support/cli-log.ts';
+import { commandsOn, registered, typed } from '../../support/cli-log.ts';
 import { command, commandOk, refusal } from '../../support/command.ts';
-import { CONFIGURATION, OPERATOR } from '../../support/facts.ts';
+import { CONFIGURATION } from '../../support/facts.ts';
 import { storedLog } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 
@@ -68,14 +68,13 @@ describe('urn keys add', () => {
     expect(await keysOf(data)).toHaveLength(3);
   });
 
-  it('refuses a new user with a look-alike name, but gives an existing one further keys', async () => {
+  it('refuses a user with a look-alike name', async () => {
     const data = newFolder();
-    const { ok, said } = commandsOn(data);
-    const unfit = 'e\u200bdc';
-    expect(await said`keys add ${unfit}`).toMatch(/^2 urn: the name of the user contains U\+200B, which/);
+    const { said } = commandsOn(data);
+    expect(await said`keys add ${'e\u200bdc'}`).toMatch(
+      /^2 urn: the name of the user contains U\+200B, which/,
+    );
     expect(readdirSync(data)).toEqual([]);
-    await withOpenLog(data, (log) => log.keys.issue({ user: unfit, scopes: ['read'] }, OPERATOR));
-    await ok`keys add ${unfit}`;
   });
 
   it('warns of what a user may do with several valid keys, whatever the spelling of the name', async () => {
