@@ -464,6 +464,8 @@ class ListOf(NamedTuple):
 
 class Either(NamedTuple):
     shapes: List[Json]
+    # A member that only the last one has: what differs is said of that one, or else of the first.
+    mark: str = ""
 
 
 class Event(NamedTuple):
@@ -479,6 +481,9 @@ def check_shape(where: str, shape: Any, value: Any) -> None:
         expect_that(f"{where}: a list of at least {shape.least}", is_list)
         for place, element in enumerate(value):
             check_shape(f"{where}[{place}]", shape.shape, element)
+    elif isinstance(shape, Either) and shape.mark:
+        is_marked = isinstance(value, dict) and shape.mark in value
+        check_shape(where, shape.shapes[-1 if is_marked else 0], value)
     elif isinstance(shape, Either):
         expect_that(f"{where}: an object", isinstance(value, dict))
         likely = [each for each in shape.shapes if needed_members(each) <= set(value)]
@@ -690,7 +695,9 @@ MINIMIZATION = {
 }
 REGISTRATION = {
     "studyId": UUID,
-    "configuration": Either([{**CONFIGURATION, **OF_URNS}, {**CONFIGURATION, "method": METHOD}]),
+    "configuration": Either(
+        [{**CONFIGURATION, **OF_URNS}, {**CONFIGURATION, "method": METHOD}], "method"
+    ),
     "seedSource": one_of("configured", "drawn"),
     "seedWeak": one_of(True, False),
     "algorithm": {"name": one_of(*ALGORITHMS.values()), "version": one_of(1, 2)},
