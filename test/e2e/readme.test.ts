@@ -103,7 +103,7 @@ describe('README.md', () => {
     expect(await ended, output.all).toBe(0);
 
     const [installed = '', session = '', design = '', asPrinted = ''] = output.all.split('== next block');
-    expect(installed).toMatch(/^\d+\.\d+\.\d+ \(commit [0-9a-f]{40}\)\n/);
+    expect(installed).toMatch(/^\d+\.\d+\.\d+(-dev)? \(commit [0-9a-f]{40}\)\n/);
     const answers = session.match(/\{"message".*?"status":\d+\}/g) ?? [];
     expect(answers.map((answer) => JSON.parse(answer))).toEqual(
       Array(2).fill({ message: 'Success', status: 200, results: [expect.objectContaining({ id: '017' })] }),
