@@ -21,6 +21,8 @@ mkdir -p "$into"
 part=$(mktemp --directory "$(realpath "$into")/.part-XXXXXX")
 trap 'rm -rf "$part"' EXIT
 [ ! -e "$to/$name" ] || fail "$to/$name is there already"
+# By SQLite's user_version: merely opening the database would leave files beside it.
+[ "$(od -An -tu1 -j63 -N1 "$database")" -ne 1 ] || fail "$database was written before 1.0.0; nothing was changed"
 
 # What was signed before the copy must be in it.
 cp "$data/signing-key" "$data/last-checkpoints" "$part"

@@ -8,6 +8,7 @@ import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
+import { Database } from '../../../src/store/sqlite/library.ts';
 import { clientOf } from '../../support/client.ts';
 import { commandOk } from '../../support/command.ts';
 import { PROJECT } from '../../support/project-copy.ts';
@@ -106,6 +107,17 @@ describe('backup.sh and restore.sh', () => {
     expect(code).toBe(1);
     expect(output).toContain('the copy does not verify');
     expect(made()).toEqual(kept);
+  });
+
+  it('a log that was written before 1.0.0 is refused by name, and no file is left beside it', async () => {
+    const db = new Database(join(data, 'urn.sqlite'));
+    db.pragma('user_version = 1');
+    db.close();
+    const before = readdirSync(data);
+    const { code, output } = await script('backup.sh', [backups], env);
+    expect(code).toBe(1);
+    expect(output).toContain('urn.sqlite was written before 1.0.0; nothing was changed');
+    expect(readdirSync(data)).toEqual(before);
   });
 });
 
