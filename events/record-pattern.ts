@@ -24,7 +24,7 @@ type Envelope = Readonly<Record<'actor' | 'at' | 'id' | 'log' | 'revision' | 'st
 
 interface RecordPattern {
   readonly type: string;
-  readonly streams: StreamKind;
+  readonly stream: StreamKind;
   /** Its groups: the revision, a seal for each section, the name of the stream without its quotes. */
   readonly record: RegExp;
   /** Its groups: the sections. */
@@ -61,7 +61,7 @@ export class RecordPatterns {
   ): string | undefined {
     if (record.length > MAX_TEXT_LENGTH || sealed.length > MAX_TEXT_LENGTH) return undefined;
     const pattern = this.#patternFor(record);
-    if (!pattern || pattern.streams !== kind) return undefined;
+    if (!pattern || pattern.stream !== kind) return undefined;
     const groups = pattern.record.exec(record);
     if (!groups || Number(groups[1]) !== revision || groups.at(-1) !== stream) return undefined;
     const sections = pattern.sealed.exec(sealed);
@@ -117,7 +117,7 @@ export class RecordPatterns {
       }));
       return {
         type,
-        streams: stream,
+        stream,
         record: anchored(objectPattern(members(record))),
         sealed: anchored(objectPattern(sealed)),
       };
