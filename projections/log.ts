@@ -16,6 +16,8 @@ export interface Recovery {
 }
 
 export interface LogHistory {
+  /** How many there are in `log`. */
+  readonly records: number;
   /** Verifier keys, the current one last. */
   readonly publicKeys: readonly string[];
   /** In ascending order of their numbers. */
@@ -36,7 +38,7 @@ interface Move {
 export const logHistory: Projection<LogHistory> = {
   name: 'log-history',
   stream: 'log',
-  initial: () => ({ publicKeys: [], recoveries: [], moves: [] }),
+  initial: () => ({ records: 0, publicKeys: [], recoveries: [], moves: [] }),
   apply(state, event) {
     const wrong = outOfPlace(state, event);
     if (wrong)
@@ -50,7 +52,8 @@ export const logHistory: Projection<LogHistory> = {
 };
 
 /** The history after an event, wherever it stands. */
-export function historyAfter(state: LogHistory, event: LogEvent): LogHistory {
+export function historyAfter(before: LogHistory, event: LogEvent): LogHistory {
+  const state = { ...before, records: before.records + 1 };
   switch (event.type) {
     case 'LogCreated':
     case 'SigningKeyRotated':

@@ -57,7 +57,8 @@ function recover(
   state: LogHistory,
   { reason, recovery, streams }: DeclareRecovery,
 ): Decision<LogFact, LogOutcome> {
-  if (recovery <= lastRecovery(state)) return { outcome: { type: 'overtaken' } };
+  const kept = streams.find(({ stream }) => stream === LOG_STREAM)?.kept;
+  if (recovery <= lastRecovery(state) || kept !== state.records) return { outcome: { type: 'overtaken' } };
   const isStudy = ({ stream }: RecoveredStream) => stream.startsWith('study-');
   return {
     fact: {

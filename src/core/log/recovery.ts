@@ -73,7 +73,7 @@ function recovered(stream: string, kept: number, signed: SignedState | undefined
 
 /**
  * Declares a loss in the log.
- * @throws DomainError `unavailable`; `rolled-back` when somebody else recovered the log in the meantime
+ * @throws DomainError `unavailable`; `rolled-back` when the stream `log` went on in the meantime
  */
 export async function declareLoss(
   writer: LogWriter,
@@ -85,6 +85,6 @@ export async function declareLoss(
   if (outcome.type === 'overtaken')
     throw new DomainError(
       'rolled-back',
-      'the log was recovered by somebody else just now (hint: urn recover again, if anything is still missing)',
+      'the log was recovered, moved or given another key by somebody else just now (hint: urn recover again, if anything is still missing)',
     );
 }

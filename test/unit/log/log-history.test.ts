@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { Fact } from '../../../events/catalogue.ts';
 import { logHistory } from '../../../projections/log.ts';
 import { Runner } from '../../../projections/runner.ts';
+import { logDecider } from '../../../src/core/log/log-stream.ts';
 import { MemoryStore } from '../../../src/store/memory.ts';
 import { OPERATOR, stored } from '../../support/facts.ts';
 import { LOG_ID } from '../../support/fixed-tools.ts';
@@ -61,5 +62,16 @@ describe('the history of a log', () => {
       message: expect.stringContaining(`log/${facts.length - 1}: `),
     });
     expect(runner.halted('log')?.message).toContain(why);
+  });
+
+  it.each<[string, number, readonly Fact[]]>([
+    ['recovered', 2, [rotated, moved()]],
+    ['overtaken', 1, [rotated, moved()]],
+    ['overtaken', 1, [rotated, rotated]],
+  ])('lets no loss be declared that was found when it was shorter: %s (%#)', async (type, kept, facts) => {
+    const state = (await folded(facts)).state(logHistory, 'log');
+    const streams = [{ stream: 'log', kept }];
+    const { outcome } = logDecider.decide(state, { type: 'recover', reason: 'r', recovery: 1, streams });
+    expect(outcome.type).toBe(type);
   });
 });

@@ -173,7 +173,7 @@ function recovered(
 ): Log {
   const log = logOf([...HISTORY.slice(0, KEPT), ...after]);
   const { fact } = logDecider.decide(
-    { publicKeys: [KEY.publicKey], recoveries: [], moves: [] },
+    { records: 1, publicKeys: [KEY.publicKey], recoveries: [], moves: [] },
     {
       type: 'recover',
       reason: 'disk failure',
