@@ -570,7 +570,10 @@ FREE_TEXT = Kind(
 )
 UUID = Kind(
     "a UUID",
-    matches("(?i)[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"),
+    matches(
+        "(?i:[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12})"
+        "|0{8}-0{4}-0{4}-0{4}-0{12}|f{8}-f{4}-f{4}-f{4}-f{12}"
+    ),
 )
 PACK_CODE = Kind("a code of a pack", matches("[A-Za-z0-9._/-]{1,64}"))
 VISIT = Kind(

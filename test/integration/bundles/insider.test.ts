@@ -377,18 +377,20 @@ describe.skipIf(!hasPython)('both verifiers', () => {
     const { code, stdout, own } = await tampered('blinded', (bundle) => {
       for (const revision of [2, 3]) set(revision, { at: '2020-01-01T00:00:00.000Z' })(bundle);
       changed(7, (record) => Object.assign(record, { id: record.id.toUpperCase() }))(bundle);
+      set(8, { id: id.replace(/[^-]/g, '0') })(bundle);
+      set(9, { id: id.replace(/[^-]/g, 'f') })(bundle);
     });
     expect(code, stdout).toBe(0);
     for (const [revision, says] of [
       [2, 'it is older than the .* \\(and 1 times more\\)$'],
-      [2, 'it says 2020-01-01T00:00:00.000Z, and its id'],
+      [2, 'it says 2020-01-01T00:00:00.000Z, and its id .* \\(and 3 times more\\)$'],
       [7, 'its id is in upper case'],
     ])
       expect(stdout).toMatch(new RegExp(`^WARNING {2}study-\\S+, revision ${revision}: ${says}`, 'm'));
     expect(own.report?.streams.at(-1)?.warnings).toMatchObject([
       { code: 'weak-seed' },
       { code: 'older-than-access', count: 2, revision: 2 },
-      { code: 'id-of-another-time', count: 2, revision: 2 },
+      { code: 'id-of-another-time', count: 4, revision: 2 },
       { code: 'clock-stepped-back', count: 1, revision: 2 },
       { code: 'id-in-upper-case', count: 1, revision: 7 },
     ]);
