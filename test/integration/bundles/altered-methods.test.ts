@@ -9,6 +9,7 @@ import {
   at,
   both,
   bundlesOf,
+  by,
   type Change,
   changed,
   changes,
@@ -87,6 +88,7 @@ bundlesOf(BLOCKS).alterations('both verifiers of altered blocks', {
 
 bundlesOf(COMPLETE).alterations('both verifiers of altered complete randomization', {
   n1: [['counts', picking({ counts: [] }), inFull()]],
+  packs: [['by a key', by('nurse')]],
   armClosed: [['the history begun anew with a closed arm', data({ history: 'restart' }), 'ok']],
   begun: [
     ['an import of the reference', data({ source: { format: 'reference', rows: 2 } })],
@@ -137,6 +139,7 @@ bundlesOf(LISTED).alterations('both verifiers of altered lists', {
     ['too few entries', data({ count: 3 }), sooner('first', '002')],
     ['too many entries', data({ count: 4001 })],
     ['no approval', data({ approvals: [] })],
+    ['by a key', by('nurse')],
   ],
   second: [['another file', onList((list) => Object.assign(list, { file: 'a'.repeat(64) })), inFull()]],
   third: [
@@ -147,6 +150,7 @@ bundlesOf(LISTED).alterations('both verifiers of altered lists', {
   ],
   // Entries that are skipped.
   skipped: [
+    ['by a key', by('nurse')],
     ['no skip', gone, '001'],
     ['more than a stratum has', skipping(cook(5), one), sooner('skipped', '002')],
     ['more than all have', skipping(cook(7), one)],
@@ -226,6 +230,7 @@ bundlesOf(IMPORTED).alterations('both verifiers of an altered import', {
     ['the generator of the attempt', sectionsOf('attempt', 'generator'), inFull()],
     ['no beginning', gone, 'i1'],
     ['a beginning after the first row', moved, 'i1'],
+    ['by a key', by('nurse')],
   ],
   attempt: [
     ['the seed in the attempt', data({ seedKnown: true }), 'first'],
@@ -236,11 +241,13 @@ bundlesOf(IMPORTED).alterations('both verifiers of an altered import', {
     ['no end of the attempt', gone, 'begun'],
   ],
   ended: [
+    ['by a key', by('nurse')],
     ['no end', gone, 'n1'],
     ['an end after the next allocation', moved, 'n1'],
   ],
   // Rows.
   i2: [
+    ['by a key', by('nurse')],
     ['the number of an earlier row', data({ row: 1 })],
     ['the number of a later row', data({ row: 5 }), 'i5'],
     ['the same instant in other words', instant('2026-01-01T01:00:01.000001+0100'), 'ok'],

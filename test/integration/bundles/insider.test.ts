@@ -282,6 +282,8 @@ describe.skipIf(!hasPython)('both verifiers', () => {
   const placebo = changed(2, (_, { allocation }) => Object.assign(allocation, { treatment: 'Placebo' }));
   const predicting = key({ scopes: ['audit', 'randomize'] });
   const byKey = set(0, { actor }, 'log');
+  const formatted = (format: string | undefined) =>
+    changed(0, ({ data }) => Object.assign(data, { format }), 'log');
 
   type Refused = [what: string, Content, Change, where: object, says: RegExp, of?: typeof bundles];
   const drawn = (field: string, change: (draw: Json) => unknown): Refused => [
@@ -339,6 +341,9 @@ describe.skipIf(!hasPython)('both verifiers', () => {
     ['an unknown key revoked', 'full', more(revoked), at(2, 'access'), /and not revoked/],
     ['a key issued by a key', 'full', more({ actor }), at(2, 'access'), /a person/],
     ['a key that could predict', 'blinded', predicting, at(0, 'access'), /data\.allowPrediction/],
+    ['a log without its format', 'blinded', formatted(undefined), at(0, 'log'), /members that are missing/],
+    ['a log of another format', 'blinded', formatted('urn-log@2'), at(0, 'log'), /data\.format/],
+    ['a move by a key', 'blinded', set(2, { actor }, 'log'), at(2, 'log'), /a person/, moved],
     ['a log begun with a key', 'full', byKey, at(0, 'log'), /actor/],
     ['a key that was not endorsed', 'full', unendorsed, at(1, 'log'), /data\.endorsement: signed by/, moved],
     ['another record behind a move', 'full', behindMove, at(3, 'log'), /field type/, moved],
