@@ -122,7 +122,7 @@ async function readManifest(zip: ZipReader, file: string): Promise<Manifest> {
   const { format } = z.object({ format: z.string() }).safeParse(json).data ?? {};
   if (format === 'urn-bundle@1')
     throw new BundleError(
-      `${file} was written before 1.0.0 (hint: the verifier inside it, verify_bundle.py, reads it)`,
+      `${file} was written before 1.0.0; nothing was changed (hint: the verifier inside it, verify_bundle.py, reads it)`,
     );
   if (format !== undefined && format !== FORMAT)
     throw new BundleError(
