@@ -101,9 +101,15 @@ async function run({ reason, checkpoint = [], ...given }: Options): Promise<void
     const loss = log.findLoss(kept.map((one) => signedIn(log.identity, one)));
     if (loss.lost.length === 0 && !unproven && !moved) return await finish(log, dryRun, json);
     const { recovery, streams, lost } = loss;
-    if (!dryRun && !notMoved) {
-      if (moved) throw new UsageError(`the log was moved to ${moved.to} ${MOVED}`);
-      if (lost.some(({ stream }) => stream === LOG_STREAM)) throw new UsageError(PERHAPS_MOVED);
+    const isLogLost = lost.some(({ stream }) => stream === LOG_STREAM);
+    const elsewhere = moved
+      ? `the log was moved to ${moved.to} ${MOVED}`
+      : isLogLost
+        ? PERHAPS_MOVED
+        : undefined;
+    if (elsewhere !== undefined && !notMoved) {
+      if (!dryRun) throw new UsageError(elsewhere);
+      note(elsewhere);
     }
     const renewed = dryRun ? [] : await log.recover(loss, reason, cliActor());
     if (json) return result(JSON.stringify({ recovery, declared: !dryRun, streams, lost, renewed }, null, 2));

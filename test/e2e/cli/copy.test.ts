@@ -161,9 +161,9 @@ it('a log whose target was lost goes on where it was, as another log to whoever 
   await beginTo('away');
   rmSync(place('away'), { recursive: true });
   const recover = ['recover', '--data', place('home'), '--reason', 'the disk of away failed'];
-  expect(await refusal(command(recover))).toContain(
-    `the log was moved to sqlite:${database('away')} and goes on there, not here (hint: run urn copy again`,
-  );
+  const why = `the log was moved to sqlite:${database('away')} and goes on there, not here (hint: run urn copy again`;
+  expect(await refusal(command(recover))).toContain(why);
+  expect((await command([...recover, '--dry-run'])).stderr).toContain(why);
   expect(await commandOk([...recover, '--not-moved'])).toContain('recovery 1 is declared');
   expect(typesIn('home')).toEqual(['LogCreated', 'LogMoved', 'LogRecovered']);
   const source = await start('home');
