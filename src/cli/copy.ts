@@ -2,7 +2,14 @@
 import type { Command } from 'commander';
 import { systemTools } from '../base/tools.ts';
 import { counted, plural } from '../base/wording.ts';
-import { logIdIn, MoveError, type MoveParts, type MoveResult, moveLog } from '../evidence/move/move-log.ts';
+import {
+  logIdIn,
+  MoveError,
+  type MoveParts,
+  type MoveResult,
+  moveLog,
+  progressOf,
+} from '../evidence/move/move-log.ts';
 import { PENDING_REVEALS } from '../service/code-break/pending-reveals.ts';
 import type { OpenLog } from '../service/open/open-log.ts';
 import {
@@ -145,12 +152,14 @@ async function openEnds(
   const logId = await patiently(PATIENCE, () => logIdIn(here));
   if (logId === undefined) throw noLogIn(source);
   expectStopped(inUse, 'move it', stopped);
-  // A dry run creates nothing.
-  const there = dryRun && !target.exists ? emptyStore() : await open(target);
+  const [from, to] = [source.description, target.description];
+  const absent = target.exists ? undefined : emptyStore();
+  // Neither a refused move nor a dry run creates anything.
+  if (absent) await patiently(PATIENCE, () => progressOf({ source: here, target: absent, from }));
+  const there = dryRun && absent ? absent : await open(target);
   const foreign = await patiently(PATIENCE, () => logIdIn(there));
   if (foreign !== undefined && foreign !== logId)
     throw new UsageError(`${target.id} holds another log (hint: --to a fresh store)`);
-  const [from, to] = [source.description, target.description];
   const [actor, tools] = [cliActor(), systemTools()];
   return { source: here, target: there, logId, from, to, reason, actor, tools };
 }

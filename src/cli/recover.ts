@@ -53,7 +53,7 @@ Examples:
   urn recover --data ./data --dry-run --reason "disk of 21 November"
   urn recover --data ./data --reason "disk of 21 November" --checkpoint receipts.txt`;
 
-/** A log that was moved continues elsewhere: recovering it here would make two logs of it. */
+// A log that was moved continues elsewhere: recovering it here would make two logs of it.
 const MOVED =
   'and goes on there, not here (hint: run urn copy again if that move has not arrived; if the other store is lost for good, insist with --not-moved)';
 const PERHAPS_MOVED =
@@ -101,15 +101,10 @@ async function run({ reason, checkpoint = [], ...given }: Options): Promise<void
     const loss = log.findLoss(kept.map((one) => signedIn(log.identity, one)));
     if (loss.lost.length === 0 && !unproven && !moved) return await finish(log, dryRun, json);
     const { recovery, streams, lost } = loss;
-    const isLogLost = lost.some(({ stream }) => stream === LOG_STREAM);
-    const elsewhere = moved
-      ? `the log was moved to ${moved.to} ${MOVED}`
-      : isLogLost
-        ? PERHAPS_MOVED
-        : undefined;
-    if (elsewhere !== undefined && !notMoved) {
-      if (!dryRun) throw new UsageError(elsewhere);
-      note(elsewhere);
+    if (!notMoved && (moved || lost.some(({ stream }) => stream === LOG_STREAM))) {
+      const why = moved ? `the log was moved to ${moved.to} ${MOVED}` : PERHAPS_MOVED;
+      if (!dryRun) throw new UsageError(why);
+      note(why);
     }
     const renewed = dryRun ? [] : await log.recover(loss, reason, cliActor());
     if (json) return result(JSON.stringify({ recovery, declared: !dryRun, streams, lost, renewed }, null, 2));

@@ -150,7 +150,11 @@ interface ClosedLog {
  * @throws MoveError if the log has left the source for another store, or a move of it can no longer reach this target;
  *   StoreError
  */
-async function progressOf({ source, target, from }: MoveParts): Promise<MoveProgress> {
+export async function progressOf({
+  source,
+  target,
+  from,
+}: Pick<MoveParts, 'source' | 'target' | 'from'>): Promise<MoveProgress> {
   // The target first: whatever it holds is in the source by the time the source is read.
   const there = await logRecords(target);
   return progressFrom(await logRecords(source), there, from);

@@ -3,8 +3,8 @@
  * that publishes. Offsets of a consumer group would expire in a quiet trial.
  *
  * The topic also says which relay publishes (`RelayClaim`, one message), and holds marks, up to which a reader reads. All
- * are JSON, with the member `format`. A relay continues only from positions that agree with the log and with the end of the topic of records, so this
- * reads both topics.
+ * are JSON, with the member `format`. A relay continues only from positions that agree with the log and with the end of the
+ * topic of records, so this reads both topics.
  */
 import { randomUUID } from 'node:crypto';
 import type { Consumer, Kafka, KafkaMessage } from 'kafkajs';
@@ -65,7 +65,8 @@ export class FeedPositions {
   /**
    * Takes the next message.
    * @returns the mark in it, if it has one
-   * @throws FeedError for a topic without formats; DomainError `identity` for a message that no relay of this version has written
+   * @throws FeedError for a topic without formats; DomainError `identity` for a message that no relay of this version has
+   *   written
    */
   take(key: string | undefined, value: string | undefined): string | undefined {
     const { format, ...json } = parseJson(value);

@@ -2,7 +2,8 @@
  * Whether the topics of the feed exist, keep what is written into them, and are still the ones that were published into.
  *
  * Offsets show the last of these: they rise and never start over. A topic that was deleted and recreated, or whose folder was
- * lost, begins at 0. `lostPositions` and `checkTails` compare them when a session opens, `PartitionEnds` each time that it sends.
+ * lost, begins at 0. `lostPositions` and `checkTails` compare them when a session opens, `PartitionEnds` each time that it
+ * sends.
  */
 import type {
   Admin,

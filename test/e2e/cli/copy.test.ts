@@ -141,6 +141,7 @@ it('a log that a service uses is not moved, but the move can be previewed', asyn
 it('a move that was cut off when the log was closed is finished by running it again', async () => {
   await beginTo('away');
   await refused(['elsewhere'], 2, `moved to another store: sqlite:${database('away')}`);
+  expect(existsSync(database('elsewhere'))).toBe(false);
   // However urn copy ends, it says that nobody takes participants now.
   copyFileSync(database('away'), place('intact'));
   const last = rowsOf(place('away'), streamOfStudy(place('away'), 'Sleep')).at(-1);
