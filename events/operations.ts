@@ -6,6 +6,7 @@
  * result of a test, and no text made up by a client. Repeated occurrences become one event with their count and the times of the first and last.
  */
 import { z } from 'zod';
+import { RECORDED_REASONS, type RecordedReason } from '../src/base/refusals.ts';
 import { defineEvent, type FactOf, FreeText, Sha256 } from './define.ts';
 
 const Name = z.string().min(1);
@@ -23,30 +24,6 @@ export const ServiceStarted = defineEvent('ServiceStarted', 1, { ...inTheClear, 
 /** A process that is killed does not write this. */
 export const ServiceStopped = defineEvent('ServiceStopped', 1, { ...inTheClear, data: Run });
 
-export const RefusalReason = z.enum([
-  'malformed', // a parameter is missing, unknown or invalid
-  'duplicate', // the participant is assigned already
-  'idempotency-key-reused', // the idempotency key was used for another request
-  'paused', // the study is paused
-  'suspended', // the study is suspended because the studies file differs from the registration
-  'not-permitted', // the key lacks the scope or is limited to other levels
-  'not-found', // there is no such study, participant or path, or this key may not know of it
-  'revoked-key',
-  'expired-key',
-  'unavailable', // overload, no room, or a stream that cannot be read
-  'failed', // an unexpected error
-  'several', // any of these, of any operation and study, beyond the budget for single events
-  'closed', // the study is closed
-  'level-closed', // a level of the participant takes no more
-  'full', // the study has as many participants as its limits allow
-  'importing', // a history is being imported into the study
-  'no-code', // a treatment has no pack left
-  'stale', // what was to be corrected is not, or no longer, as the request says
-  'no-entry', // the list of the study has no entry that the participant could be given
-  'own-allocation', // whoever randomized the participant asked to void the allocation, or to undo that
-]);
-export type RefusalReason = z.infer<typeof RefusalReason>;
-
 export const RequestRefused = defineEvent('RequestRefused', 1, {
   ...inTheClear,
   data: z.strictObject({
@@ -54,7 +31,7 @@ export const RequestRefused = defineEvent('RequestRefused', 1, {
     operation: Name.optional(),
     /** Name of the study, if the key may know that it exists. */
     study: Name.optional(),
-    reason: RefusalReason,
+    reason: z.enum(Object.keys(RECORDED_REASONS) as RecordedReason[]),
     ...tally,
   }),
 });

@@ -20,7 +20,7 @@ import {
   caseOption,
   optionOf,
   type RequestedAct,
-  refusalOf,
+  refusalError,
   studyOption,
   withParticipant,
 } from './act-options.ts';
@@ -106,7 +106,7 @@ async function perform(
   const { outcome, revision } = await performAct(log, study, { act: name, asked, by, isDry }, actor);
   if (outcome.type === 'already' || (outcome.type === 'stale' && outcome.isSo))
     return nothingToDo(options, outcome.why);
-  const refused = refusalOf(outcome, options);
+  const refused = refusalError(outcome, options);
   if (refused) throw refused;
   return { outcome, revision };
 }

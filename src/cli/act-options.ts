@@ -8,7 +8,7 @@ import type { ActName } from '../core/acts/acts.ts';
 import { activeFactors, askedLevel, type Design, type Factor } from '../core/model/design.ts';
 import { patternProblem } from '../core/model/id-pattern.ts';
 import { noSuchLevel } from '../core/model/limits.ts';
-import type { Members, Status, StudyOutcome } from '../core/model/outcomes.ts';
+import { type Members, refusalOf, type StudyOutcome } from '../core/model/outcomes.ts';
 import { newIdProblem, problemsOfId } from '../core/model/participant-id.ts';
 import { currentId, currentLevels, type Participants } from '../core/model/participants.ts';
 import { participants } from '../core/study/fold.ts';
@@ -282,47 +282,32 @@ interface Subject {
   readonly code?: string | undefined;
 }
 
-/** What to do about the state of a study. */
-const STATE_HINTS: Readonly<Record<Status | 'suspended', string>> = {
-  open: 'urn studies pause, urn studies close',
-  paused: 'urn studies resume',
-  closed: 'urn studies reopen',
-  importing: 'a history is being imported: wait until it is in',
-  suspended: 'urn studies check',
-};
-
 /** How to write what is lacking. */
 const FORM_HINTS: Readonly<Record<string, string>> = {
   approvals: ` (hint: --approved-by '${APPROVAL_EXAMPLE}', for each person who decided it)`,
 };
 
 /** The error for a command that was refused; undefined if it was not. */
-export function refusalOf(outcome: StudyOutcome, { study, id, code = '' }: Subject): UsageError | undefined {
+export function refusalError(
+  outcome: StudyOutcome,
+  { study, id, code = '' }: Subject,
+): UsageError | undefined {
   if (outcome.type === 'no-such-participant')
     return id === undefined ? unknownPack(study, code) : unknownParticipant(study, id);
-  if (outcome.type === 'no-code')
+  const refusal = refusalOf(outcome);
+  if (!refusal) return undefined;
+  const { problems, says, commands, word } = refusal;
+  if (problems)
     return new UsageError(
-      `no pack is left that this participant could have: nothing was recorded (hint: urn codes list, urn codes add)`,
+      problems
+        .map(({ field, why }) => `${optionOf(field)}: ${why}${FORM_HINTS[field] ?? ''}`)
+        .join('\n     '),
     );
-  if (outcome.type === 'dispensed-already')
-    return new UsageError(
-      `${outcome.participantId} has a pack for ${outcome.visit} already: nothing was recorded (hint: urn participants correct-dispensation, urn codes replace)`,
-    );
-  if (outcome.type === 'impossible')
-    return new UsageError(`${optionOf(outcome.field)}: ${outcome.why}${FORM_HINTS[outcome.field] ?? ''}`);
-  if (outcome.type === 'unfit')
-    return new UsageError(
-      outcome.problems.map(({ field, why }) => `${optionOf(field)}: ${why}`).join('\n     '),
-    );
-  if (outcome.type === 'stale')
-    return new UsageError(`nothing was recorded: ${outcome.why} (hint: urn participants history)`);
-  if (outcome.type === 'amended-meanwhile')
-    return new UsageError(`${study} was amended meanwhile: nothing was recorded (hint: run it again)`);
-  if (outcome.type === 'refused')
-    return new UsageError(
-      `${study} is ${outcome.because}: nothing was recorded (hint: ${STATE_HINTS[outcome.because]})`,
-    );
-  return undefined;
+  const look = id === undefined ? 'run it again' : 'urn participants history';
+  const hint = commands ?? (word === 'stale' ? look : undefined);
+  return new UsageError(
+    `${study}: nothing was recorded: ${says}${hint === undefined ? '' : ` (hint: ${hint})`}`,
+  );
 }
 
 /** The option that gives a member, or part of one. Most have its name. */

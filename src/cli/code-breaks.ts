@@ -21,7 +21,7 @@ import {
   type ParticipantOptions,
   type ReasonOptions,
   reasonOf,
-  refusalOf,
+  refusalError,
   withParticipant,
   withReason,
 } from './act-options.ts';
@@ -91,13 +91,15 @@ async function breakCode(options: RevealOptions): Promise<void> {
       const { user } = actor;
       const asked = { participantId, code, category, ...grounds };
       const { outcome } = await studies.tryOut(study.stream, breakCommand(asked, { user }));
-      const refused = refusalOf(outcome, options);
+      const refused = refusalError(outcome, options);
       if (refused) throw refused;
       return note(`the code of ${participantId ?? `the pack ${code}`} would be broken; nothing was recorded`);
     }
     const revealed = await codeBreaks.reveal(study, { participantId, code, category, grounds }, actor);
     if (revealed.type === 'not-revealed')
-      throw refusalOf(revealed.outcome, options) ?? new Error(`unexpected outcome ${revealed.outcome.type}`);
+      throw (
+        refusalError(revealed.outcome, options) ?? new Error(`unexpected outcome ${revealed.outcome.type}`)
+      );
     const { subject, recordedIn, revision, isReasonCut } = revealed;
     const { id, treatment, text } = answerOf(subject, options);
     if (json) result(JSON.stringify({ study: name, id, code, treatment, recordedIn, revision }, null, 2));

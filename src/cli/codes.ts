@@ -17,7 +17,7 @@ import { accountabilityCsv, accountabilityPage } from '../evidence/export/accoun
 import { csvLine } from '../evidence/export/columns.ts';
 import { type CodeFile, type CodeList, readCodeFile } from '../evidence/import/pack-file.ts';
 import { actCommands } from './act-commands.ts';
-import { caseOption, refusalOf } from './act-options.ts';
+import { caseOption, refusalError } from './act-options.ts';
 import { refuseUnfit, STDOUT, writeNew } from './files.ts';
 import { mayRegister, tellFindings, withFileProblems, writeLists } from './lists-from-file.ts';
 import { namedStudy, registeredState, studyText, withStudies } from './named-studies.ts';
@@ -140,12 +140,8 @@ function registration({ where, entries }: CodeList, number: number): RegisterPac
 /** @throws UsageError unless the list is taken */
 function refuseUnregistered(study: string, outcome: StudyOutcome): void {
   if (outcome.type === 'codes-registered') return;
-  if (outcome.type === 'stale')
-    throw new UsageError(
-      `somebody else is registering packs of ${study}: ${outcome.why} (hint: run it again)`,
-    );
   if (outcome.type === 'impossible') throw new UsageError(`nothing more was registered: ${outcome.why}`);
-  throw refusalOf(outcome, { study }) ?? new Error(`unexpected outcome ${outcome.type}`);
+  throw refusalError(outcome, { study }) ?? new Error(`unexpected outcome ${outcome.type}`);
 }
 
 interface RegisteredList {

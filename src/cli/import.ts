@@ -8,7 +8,7 @@ import { formulaProblem, freeTextProblem, lookAlikeForm, quote } from '../base/t
 import { counted } from '../base/wording.ts';
 import { hasRatio } from '../core/model/design.ts';
 import type { Model } from '../core/model/model.ts';
-import type { StudyOutcome } from '../core/model/outcomes.ts';
+import { refusalOf, type StudyOutcome } from '../core/model/outcomes.ts';
 import type { BeginImport, ImportParticipant } from '../core/study/commands.ts';
 import { afterUnwritten, fork, participants } from '../core/study/fold.ts';
 import { decideImport, ONLY_CSV } from '../core/study/import.ts';
@@ -392,26 +392,10 @@ function refusal(name: string, { row, outcome }: NonNullable<Rehearsal['refused'
 }
 
 function refusalText(outcome: StudyOutcome): string {
-  switch (outcome.type) {
-    case 'not-empty':
-      return 'the study already has participants';
-    case 'refused':
-      return outcome.because === 'importing'
-        ? 'another import into it has just begun (hint: wait until it is done)'
-        : `the study is ${outcome.because}`;
-    case 'stale':
-      return outcome.why;
-    case 'amended-meanwhile':
-      return 'the study was amended meanwhile (hint: run it again)';
-    case 'not-importing':
-      return 'the import was given up';
-    case 'duplicate':
-      return `participant ${outcome.participantId} is already in the study`;
-    case 'impossible':
-      return outcome.field === 'approvals'
-        ? `${outcome.why} (hint: --approved-by '${APPROVAL_FORM}')`
-        : `${outcome.field}: ${outcome.why}`;
-    default:
-      return outcome.type;
-  }
+  if (outcome.type === 'impossible')
+    return outcome.field === 'approvals'
+      ? `${outcome.why} (hint: --approved-by '${APPROVAL_FORM}')`
+      : `${outcome.field}: ${outcome.why}`;
+  const { says = outcome.type, commands } = refusalOf(outcome) ?? {};
+  return commands === undefined ? says : `${says} (hint: ${commands})`;
 }

@@ -15,7 +15,7 @@ import type { Study } from '../core/study/studies.ts';
 import { csvRows } from '../evidence/import/csv-file.ts';
 import { type ListFile, readListFile } from '../evidence/import/list-file.ts';
 import type { OpenLog } from '../service/open/open-log.ts';
-import { caseOption, refusalOf, studyOption } from './act-options.ts';
+import { caseOption, refusalError, studyOption } from './act-options.ts';
 import {
   APPROVAL_FORM,
   approvedByOption,
@@ -191,14 +191,9 @@ function entriesText(count: number): string {
 /** @throws UsageError unless the list, or the skip, is taken */
 function refuseUnlessTaken(study: string, outcome: StudyOutcome): void {
   if (outcome.type === 'list-registered' || outcome.type === 'entries-skipped') return;
-  if (outcome.type === 'stale' && outcome.field !== undefined)
-    throw new UsageError(
-      `somebody else is registering entries of ${study}: ${outcome.why} (hint: run it again)`,
-    );
-  if (outcome.type === 'stale') throw new UsageError(`${outcome.why}: nothing was recorded`);
   if (outcome.type === 'impossible' && !outcome.field.startsWith('approvals'))
     throw new UsageError(`nothing more was recorded: ${outcome.why}`);
-  throw refusalOf(outcome, { study }) ?? new Error(`unexpected outcome ${outcome.type}`);
+  throw refusalError(outcome, { study }) ?? new Error(`unexpected outcome ${outcome.type}`);
 }
 
 interface RegisteredList {

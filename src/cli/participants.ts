@@ -33,7 +33,7 @@ import {
   EntryReader,
   instantOption,
   type ParticipantOptions,
-  refusalOf,
+  refusalError,
   withParticipant,
 } from './act-options.ts';
 import { drawsFromCounts, namedStudy, studyText, withStudies } from './named-studies.ts';
@@ -387,7 +387,7 @@ function replacedRevision(text: string | undefined, problems: string[]): number 
 /** @throws UsageError when it is not possible */
 function movesOf(outcome: StudyOutcome, options: ForceOptions): boolean {
   const { study, id } = options;
-  const refused = refusalOf(outcome, { study, id });
+  const refused = refusalError(outcome, { study, id });
   if (refused) throw refused;
   if (outcome.type !== 'recorded') throw new Error(`unexpected outcome ${outcome.type}`);
   return outcome.moves;

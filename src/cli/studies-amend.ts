@@ -37,6 +37,7 @@ import { participants, studyState } from '../core/study/fold.ts';
 import { historyOf, type LevelOdds, type Odds, oddsOf } from '../core/study/odds.ts';
 import type { Study } from '../core/study/studies.ts';
 import type { OpenLog } from '../service/open/open-log.ts';
+import { refusalError } from './act-options.ts';
 import {
   APPROVAL_EXAMPLE,
   approvedByOption,
@@ -175,7 +176,7 @@ async function amend(name: string, options: AmendOptions): Promise<void> {
     note(shown);
     if (!(await mayChange(study.design, options, `Amend ${studyText(log, study)}?`))) return;
     const { outcome, revision } = await log.studies.submit(study.stream, command, cliActor());
-    if (outcome.type !== 'amended') throw refusalOf(study, outcome);
+    if (outcome.type !== 'amended') throw refusedAmendment(study, outcome);
     note(`${name} is amended (amendment ${command.amendment}, revision ${revision})`);
     if (options.json) result(previewJson(study, preview, revision));
   });
@@ -358,19 +359,12 @@ async function expectPossible(
   const found = outcome.type === 'not-amendable' ? outcome.problems : [];
   const all = [...problems, ...found.map((problem) => problemText(problem, command.changes, file))];
   if (all.length > 0) throw new UsageError(all.join('\n     '));
-  if (outcome.type !== 'amended') throw refusalOf(study, outcome);
+  if (outcome.type !== 'amended') throw refusedAmendment(study, outcome);
   if (lacksApproval) note(`the study is live: the amendment needs --approved-by '${APPROVAL_EXAMPLE}'`);
 }
 
-function refusalOf({ design: { name } }: Study, outcome: StudyOutcome): UsageError {
-  switch (outcome.type) {
-    case 'refused':
-      return new UsageError(`${name} cannot be amended while a history is being imported`);
-    case 'stale':
-      return new UsageError(`${name} was amended meanwhile: nothing was recorded (hint: run it again)`);
-    default:
-      throw new Error(`amend gave ${outcome.type}`);
-  }
+function refusedAmendment({ design: { name } }: Study, outcome: StudyOutcome): Error {
+  return refusalError(outcome, { study: name }) ?? new Error(`amend gave ${outcome.type}`);
 }
 
 /** What is shown of an amendment before anything is recorded. */

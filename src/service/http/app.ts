@@ -8,7 +8,7 @@ import { docsRouter, pagesRouter } from './pages.ts';
 import { refuseAmbiguous } from './request/ambiguity.ts';
 import { InProgress } from './request/in-progress.ts';
 import { type Locals, modeHeader, noteRefusal, observe } from './request/observation.ts';
-import { HttpProblem, problemOf } from './request/problem.ts';
+import { HttpProblem, problemOf, refusedHeader, serviceProblem } from './request/problem.ts';
 import { API_HEADERS, endInPieces, send } from './request/reply.ts';
 import { callerNamed } from './request/study-request.ts';
 import { getHealth } from './routes/probes.ts';
@@ -54,7 +54,8 @@ export function waitingApp(
   return apiApp({ ...parts, limits: new InProgress() }).use((request, response) => {
     if (request.path === '/healthz') return getHealth(request, response);
     const results = request.path === '/readyz' ? '{}' : '[]';
-    send(response, { status: 503, message: why, results, headers: { 'Retry-After': '1' } });
+    const { status, message, headers, word } = serviceProblem('starting', why);
+    send(response, { status, message, results, headers: { ...headers, ...refusedHeader(word) } });
   });
 }
 
@@ -137,13 +138,13 @@ function errorHandler(parts: Pick<HttpParts, 'logger' | 'authentication' | 'sess
   return (error: unknown, request: Request, response: Response, _next: NextFunction): void => {
     const locals = response.locals as Locals;
     const problem = problemOf(error) ?? unexpected(error, parts.logger, locals);
-    noteRefusal(parts, request, locals, problem.status);
+    noteRefusal(parts, request, locals, problem.word);
     // Once an answer has begun, cutting it short is the only way to report an error.
     if (response.headersSent) response.destroy();
     if (response.destroyed) return;
-    const { status, message, results = locals.emptyResults } = problem;
+    const { status, message, results = locals.emptyResults, word } = problem;
     const revision = locals.revision === undefined ? {} : { 'Urn-Revision': String(locals.revision) };
-    const headers = { ...problem.headers, ...revision, ...modeHeader(locals) };
+    const headers = { ...problem.headers, ...revision, ...modeHeader(locals), ...refusedHeader(word) };
     send(response, { status, message, results, headers });
   };
 }

@@ -1,4 +1,5 @@
 /** Assembles the OpenAPI 3.1 document from the operations and schemas of the routes. */
+import { CLIENT_ACTIONS, REFUSALS, type RefusalWord, refusalRow } from '../../base/refusals.ts';
 import { Explanation } from '../../evidence/explain/explanation.ts';
 import { ExpectedBalance } from '../../statistics/expected/band.ts';
 import { envelopeOf, type Json, jsonSchema, ParticipantRecord } from './request/openapi-operation.ts';
@@ -55,6 +56,12 @@ export function openApiDocument(version: string): Json {
             'The cookie that `POST /session` sets. It counts only if `Sec-Fetch-Site` is `same-origin` or `Origin` is that of the service: a wrong value of either is answered with 403, and POST and DELETE need one of the two. Together with an API key, the cookie is answered with 400.',
         },
       },
+      headers: {
+        'Urn-Refused': {
+          description: `Why the request is refused. It is on every answer of 400 or more:\n\n${refusalTable()}`,
+          schema: { type: 'string', enum: Object.keys(REFUSALS) },
+        },
+      },
       schemas: componentSchemas(),
     },
   };
@@ -69,6 +76,22 @@ const PATHS = Object.fromEntries(
     return [path, Object.fromEntries(operations)];
   }),
 );
+
+const NO_ANSWER = `| | none (the answer of a proxy), or no answer | unknown | ${CLIENT_ACTIONS.ask} |`;
+
+/** Which refusals may be retried, and what to do about the others: a table in Markdown, which docs/operations.md has, too. */
+export function refusalTable(): string {
+  const rows = Object.keys(REFUSALS).map((word) => {
+    const { status, isUnclear, client } = refusalRow(word as RefusalWord);
+    const recorded = isUnclear ? 'unknown' : 'no';
+    return `| ${[status].flat().join(', ')} | \`${word}\` | ${recorded} | ${CLIENT_ACTIONS[client]} |`;
+  });
+  const head = [
+    '| Status | `Urn-Refused` | Recorded by this attempt | What a client does |',
+    '|---|---|---|---|',
+  ];
+  return [...head, ...rows, NO_ANSWER].join('\n');
+}
 
 /** The schemas that operations refer to by name. */
 function componentSchemas(): Json {

@@ -14,7 +14,7 @@ import express from 'express';
 import type { Registry } from 'prom-client';
 import type { Logger } from '../monitoring/logger.ts';
 import { type Metrics, metricsGatherer } from '../monitoring/metrics.ts';
-import { cutShort, HttpProblem } from './request/problem.ts';
+import { cutShort, HttpProblem, refusedHeader } from './request/problem.ts';
 import { API_HEADERS, envelope } from './request/reply.ts';
 
 /** Where a server listens, and for whom. */
@@ -427,14 +427,15 @@ const REASON_PHRASES: Readonly<Record<number, string>> = {
 
 /** Answers a request that the parser refused, and ends the connection. */
 function refuseRaw(error: NodeJS.ErrnoException & { rawPacket?: Buffer }, socket: Socket): void {
-  const { status, message } = parsingProblem(error);
+  const { status, message, word } = parsingProblem(error);
   const start = error.rawPacket?.toString('latin1', 0, 64) ?? '';
   const body = envelope({
     status,
     message,
     results: /^[A-Z]+ \/(study_config|checkpoint|(inclusion|consistency)_proof)\b/.test(start) ? '{}' : '[]',
   });
-  const headers = [...API_HEADERS, 'Content-Length', String(Buffer.byteLength(body)), 'Connection', 'close'];
+  const own = { ...refusedHeader(word), 'Content-Length': Buffer.byteLength(body), Connection: 'close' };
+  const headers = [...API_HEADERS, ...Object.entries(own).flat()];
   let head = `HTTP/1.1 ${status} ${REASON_PHRASES[status] ?? 'Bad Request'}\r\n`;
   for (let i = 0; i < headers.length; i += 2) head += `${headers[i]}: ${headers[i + 1]}\r\n`;
   endSoon(socket, `${head}\r\n${body}`);

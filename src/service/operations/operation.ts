@@ -5,7 +5,6 @@
 import { z } from 'zod';
 import {
   EvidenceDisclosed,
-  type RefusalReason,
   RequestRefused,
   ServiceStarted,
   ServiceStopped,
@@ -13,6 +12,7 @@ import {
   SessionEnded,
 } from '../../../events/operations.ts';
 import { Actor, type EventOf, type LogEvent } from '../../../events/record.ts';
+import { RECORDED_REASONS } from '../../base/refusals.ts';
 import { onOneLine } from '../../base/text.ts';
 import { OPERATIONS } from './operations-stream.ts';
 
@@ -63,7 +63,7 @@ function operationText(event: LogEvent): string {
     case 'RequestRefused': {
       const { operation = 'requests', study, reason } = event.data;
       const of = study === undefined ? '' : ` of ${study}`;
-      return `was refused ${operation}${of}: ${REASON_IN_WORDS[reason]}${timesText(event)}`;
+      return `was refused ${operation}${of}: ${RECORDED_REASONS[reason]}${timesText(event)}`;
     }
     case 'EvidenceDisclosed':
       return `was shown ${disclosureText(event)} of ${event.data.study}${timesText(event)}`;
@@ -79,29 +79,6 @@ function operationText(event: LogEvent): string {
 function ranAs({ data }: EventOf<'ServiceStarted'> | EventOf<'ServiceStopped'>): string {
   return `version ${data.version} on Node ${data.nodeVersion} (run ${data.runId})`;
 }
-
-const REASON_IN_WORDS: Readonly<Record<RefusalReason, string>> = {
-  malformed: 'the request is not valid',
-  duplicate: 'the participant is assigned already',
-  'idempotency-key-reused': 'the Idempotency-Key was used for another request',
-  paused: 'the study is paused',
-  closed: 'the study is closed',
-  'level-closed': 'a level of the participant is closed',
-  full: 'the study has reached a limit',
-  'no-code': 'a treatment has no pack left',
-  'no-entry': 'the list has no entry that the participant could be given',
-  'own-allocation': 'whoever randomized a participant cannot void the allocation, or undo that',
-  importing: 'a history is being imported',
-  stale: 'what was to be corrected is not as the request says',
-  suspended: 'the studies file differs from the design in force',
-  'not-permitted': 'the key does not permit it',
-  'not-found': 'not there, or not for this key',
-  'revoked-key': 'the key is revoked',
-  'expired-key': 'the key has expired',
-  unavailable: 'the service could not do it at that moment',
-  failed: 'an unexpected error',
-  several: 'for several reasons, beyond what is recorded one by one',
-};
 
 function disclosureText({ data }: EventOf<'EvidenceDisclosed'>): string {
   const { what: kind, participant, fromRevision, toRevision, content, sha256, interim } = data;

@@ -12,9 +12,10 @@
  * Counts that are not yet written are lost when the process is killed: at most one window of repetitions.
  */
 import { randomUUID } from 'node:crypto';
-import type { Disclosure, OperationsFact, RefusalReason } from '../../../events/operations.ts';
+import type { Disclosure, OperationsFact } from '../../../events/operations.ts';
 import type { Actor, Content } from '../../../events/record.ts';
 import { BudgetError, DomainError } from '../../base/errors.ts';
+import type { RecordedReason } from '../../base/refusals.ts';
 import type { Operations } from './operations-stream.ts';
 
 /** Events that a key may cause in an hour. */
@@ -37,7 +38,7 @@ export type KeyActor = Extract<Actor, { keyId: string }>;
 interface RefusedRequest {
   readonly operation?: string;
   readonly study?: string;
-  readonly reason: RefusalReason;
+  readonly reason: RecordedReason;
 }
 
 /** The contents of a disclosure, without the count. */

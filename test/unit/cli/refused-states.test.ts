@@ -1,43 +1,51 @@
-/** An act that the state of the study forbids is refused with the state as it is, and what to do about it. */
+/** What the state of the study forbids is refused with the state as it is, and what to do about it. */
 import { describe, expect, it } from 'vitest';
-import { refusalOf } from '../../../src/cli/act-options.ts';
+import { refusalError } from '../../../src/cli/act-options.ts';
 import type { Status } from '../../../src/core/model/outcomes.ts';
-import { actRefusal } from '../../../src/service/http/request/act-route.ts';
+import { refusedReply } from '../../../src/service/http/request/command-reply.ts';
 
 type Reason = Exclude<Status, 'open'> | 'suspended';
 
-/** The reason, and what is said at the command line and over HTTP. */
-const REASONS: Readonly<Record<Reason, readonly [string, string]>> = {
+/** The reason, its status, and what is said at the command line and over HTTP. */
+const REASONS: Readonly<Record<Reason, readonly [number, string, string]>> = {
   paused: [
-    'Sleep is paused: nothing was recorded (hint: urn studies resume)',
-    'The study is paused (resume it, or close it)',
+    409,
+    'the study is paused (hint: urn studies resume)',
+    'the study is paused (hint: it takes participants again once it is resumed)',
   ],
   closed: [
-    'Sleep is closed: nothing was recorded (hint: urn studies reopen)',
-    'The study is closed (reopen it first)',
+    409,
+    'the study is closed (hint: urn studies reopen)',
+    'the study is closed (hint: it takes participants again once it is reopened)',
   ],
   importing: [
-    'Sleep is importing: nothing was recorded (hint: a history is being imported: wait until it is in)',
-    'The study is importing (a history is being imported: wait until it is in)',
+    409,
+    'a history is being imported into the study (hint: wait until it is in)',
+    'a history is being imported into the study (hint: wait until it is in)',
   ],
   suspended: [
-    'Sleep is suspended: nothing was recorded (hint: urn studies check)',
-    'The study is suspended (ask the operator)',
+    503,
+    'the study takes no participants: the studies file of the service differs from what was registered (hint: urn studies check)',
+    'the study takes no participants: the studies file of the service differs from what was registered (hint: ask the operator; the messages of the service show the differences)',
   ],
 };
 const reasons = Object.entries(REASONS).map(([because, said]) => [because as Reason, ...said] as const);
 
-describe('an act in a study that forbids it', () => {
-  it.each(reasons)('is refused in words, and with 409 over HTTP: %s', (because, said, message) => {
+describe('what the state of the study forbids', () => {
+  it.each(reasons)('is refused in words: %s', (because, status, said, message) => {
     const outcome = { type: 'refused', because } as const;
-    expect(refusalOf(outcome, { study: 'Sleep', id: '001' })?.message).toBe(said);
-    expect(actRefusal(outcome, 7, '[]')).toEqual({
-      ...{ status: 409, message, results: '[]', revision: 7, refused: because },
+    expect(refusalError(outcome, { study: 'Sleep', id: '001' })?.message).toBe(
+      `Sleep: nothing was recorded: ${said}`,
+    );
+    expect(refusedReply(outcome, 7, '[]')).toEqual({
+      ...{
+        status,
+        message: `Nothing was recorded: ${message}`,
+        results: '[]',
+        revision: 7,
+        refused: because,
+      },
+      ...(status === 503 && { headers: { 'Retry-After': '60' } }),
     });
-  });
-
-  it('is never refused because the study is open', () => {
-    const open = { type: 'refused', because: 'open' } as const;
-    expect(() => actRefusal(open, 7, '[]')).toThrow('an open study forbids nothing');
   });
 });

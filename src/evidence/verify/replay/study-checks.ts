@@ -20,7 +20,7 @@ import { IdPattern } from '../../../core/model/id-pattern.ts';
 import { ROWS_BACK } from '../../../core/model/import-proof.ts';
 import type { LimitedPack, Stake } from '../../../core/model/key-limits.ts';
 import type { Model } from '../../../core/model/model.ts';
-import type { StudyOutcome } from '../../../core/model/outcomes.ts';
+import { type StudyOutcome, whyImpossible } from '../../../core/model/outcomes.ts';
 import { problemsOfId } from '../../../core/model/participant-id.ts';
 import { type EnrolmentEvent, isEnrolment, levelsByFactor } from '../../../core/model/participants.ts';
 import { isWeakSeed } from '../../../core/random/pcg64.ts';
@@ -530,57 +530,29 @@ class TimeChecks {
 
 /** The mismatch of an event that the decider would have refused. */
 export function undecided(type: PartialStudyEvent['type'], outcome: StudyOutcome): Mismatch {
-  if (outcome.type === 'impossible')
-    return mismatch(
-      memberPath(type, outcome.field),
-      'what is possible in this study',
-      undefined,
-      outcome.why,
-    );
-  if (outcome.type === 'not-amendable' || outcome.type === 'unfit') {
-    const [problem] = outcome.problems;
-    return mismatch(
-      `data.${problem?.field}`,
-      'what the design before it allows',
-      undefined,
-      problem?.why ?? 'it would not have been decided',
-    );
+  const why = whyImpossible(outcome);
+  switch (outcome.type) {
+    case 'impossible':
+      return mismatch(memberPath(type, outcome.field), 'what is possible in this study', undefined, why);
+    case 'not-amendable':
+    case 'unfit':
+      return mismatch(
+        `data.${outcome.problems[0]?.field}`,
+        'what the design before it allows',
+        undefined,
+        why,
+      );
+    case 'stale':
+      return mismatch(
+        outcome.field === undefined ? 'type' : memberPath(type, outcome.field),
+        'what was so before',
+        undefined,
+        why,
+      );
+    default:
+      return mismatch('type', undefined, type, why);
   }
-  if (outcome.type === 'already') return mismatch('type', undefined, type, outcome.why);
-  if (outcome.type === 'stale')
-    return mismatch(
-      outcome.field === undefined ? 'type' : memberPath(type, outcome.field),
-      'what was so before',
-      undefined,
-      outcome.why,
-    );
-  const why =
-    outcome.type === 'refused'
-      ? `the study is ${outcome.because}${type === 'ParticipantRandomized' ? ' and takes no participants' : ''}`
-      : (UNDECIDED_BECAUSE[outcome.type] ?? 'it would not have been decided');
-  return mismatch('type', undefined, type, why);
 }
-
-const UNDECIDED_BECAUSE: Partial<Record<StudyOutcome['type'], string>> = {
-  'already-registered': 'the study is registered already',
-  'not-registered': 'no study is registered in this stream before it',
-  'already-recovered': 'its generator has already been restarted for this recovery or a later one',
-  'already-recorded': 'the same code-break is recorded already',
-  'no-such-participant': 'no participant with that id, and no pack with that code, is known before it',
-  'dispensed-already': 'the participant has a pack for this visit',
-  'no-code': 'a treatment has no pack left for the participant',
-  'no-entry': 'the list has no entry for the participant, or entries are to be skipped first',
-  'not-importing': 'no import is under way',
-  'not-empty': 'the study has participants already',
-  duplicate: 'a participant with that id is randomized already',
-  full: 'the study, or one of its levels, has reached its limit',
-  'level-unknown': 'the study has no such level',
-  'level-closed': 'a level of the participant is closed',
-  repeated: 'its idempotency key belongs to an earlier request of the same user',
-  'done-before': 'its idempotency key belongs to an earlier request of the same user',
-  'outside-limits': 'the key is limited to other levels',
-  'idempotency-key-reused': 'its idempotency key belongs to an earlier request of the same user',
-};
 
 /** The path of a member named by a decider. */
 function memberPath(type: PartialStudyEvent['type'], field: string): string {

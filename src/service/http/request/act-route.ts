@@ -1,18 +1,16 @@
 /**
- * A route by which acts are asked for: its operation and its handler, made from the acts and a row of act-routes.ts; and the
- * answers to acts, and entries by hand, that are refused.
+ * A route by which acts are asked for: its operation and its handler, made from the acts and a row of act-routes.ts.
  */
 import { z } from 'zod';
 import type { Scope } from '../../../../events/access.ts';
 import { type ActName, actOf } from '../../../core/acts/acts.ts';
-import type { Members, Status, StudyOutcome } from '../../../core/model/outcomes.ts';
+import type { Members, StudyOutcome } from '../../../core/model/outcomes.ts';
 import { performAct } from '../../../core/study/studies.ts';
 import type { KeyActor } from '../../operations/recorder.ts';
-import { type ActBody, askedIn, bodyName, bodyOf } from './body-form.ts';
-import { ACT_HEADERS, answerAsked, limitedTo, noCodeReply, reusedReply } from './command-reply.ts';
+import { type ActBody, askedIn, bodyOf } from './body-form.ts';
+import { ACT_HEADERS, answerAsked } from './command-reply.ts';
 import { bodyOperation, ERRORS, type Json, jsonSchema } from './openapi-operation.ts';
 import { idempotencyKeyOf } from './parameters.ts';
-import { problemList } from './problem.ts';
 import { type BodyRequest, bodyHandler, type Services, type StudyReply } from './study-request.ts';
 
 /** What cannot be derived from the acts. */
@@ -70,7 +68,7 @@ export function actHandler(services: Services, { acts, results }: ActRoute) {
     const ask = (isDry: boolean, actor: KeyActor) =>
       performAct(services, study, { act, asked, by, isDry }, actor);
     return answerAsked(services, request, ask, {
-      problemOf: (outcome, revision) => actRefusal(outcome, revision, results.empty),
+      empty: results.empty,
       results: (outcome) => results.of({ ...request, body: given }, outcome),
     });
   });
@@ -97,69 +95,4 @@ function bodySchema(acts: ActRoute['acts']): ActBody {
   const [first, ...others] = choices;
   if (!first) throw new Error('a route of no act');
   return z.discriminatedUnion('action', [first, ...others]);
-}
-
-const NO_PARTICIPANT = 'There is no such participant';
-const OWN_ALLOCATION =
-  'Nothing was recorded, and treatment goes on: whoever randomized a participant cannot void the allocation, or undo that (ask a second person, whose key is of another user and has the scope correct)';
-
-/** What to do about the state of a study. */
-const STATUS_HINTS: Readonly<Record<Status | 'suspended', string>> = {
-  open: 'pause it, or close it',
-  paused: 'resume it, or close it',
-  closed: 'reopen it first',
-  importing: 'a history is being imported: wait until it is in',
-  suspended: 'ask the operator',
-};
-
-/**
- * The answer to an act, or an entry by hand, that is refused.
- * @param empty `results` of the route without a result
- * @returns undefined if the outcome is no refusal
- */
-export function actRefusal(
-  outcome: StudyOutcome,
-  revision: number,
-  empty: '[]' | '{}',
-): StudyReply | undefined {
-  const common = { results: empty, revision };
-  const conflict = { ...common, status: 409, refused: 'stale' } as const;
-  switch (outcome.type) {
-    case 'no-such-participant':
-      return { ...common, status: 404, message: NO_PARTICIPANT };
-    case 'outside-limits': {
-      const hint = 'hint: the cause of a move to another site is transfer';
-      return { ...common, status: 403, message: `${limitedTo([outcome.limit])} (${hint})` };
-    }
-    case 'own-allocation':
-      return { ...common, status: 403, message: OWN_ALLOCATION, refused: 'own-allocation' };
-    case 'stale':
-      return { ...conflict, message: `Nothing was recorded: ${outcome.why}` };
-    case 'amended-meanwhile':
-      return { ...conflict, message: 'The study was amended at this moment (send the request again)' };
-    case 'refused': {
-      const { because } = outcome;
-      if (because === 'open') throw new Error('an open study forbids nothing');
-      return { ...conflict, message: `The study is ${because} (${STATUS_HINTS[because]})`, refused: because };
-    }
-    case 'no-code':
-      return { ...noCodeReply(revision), ...common };
-    case 'unfit': {
-      const problems = outcome.problems.map(({ field, why }) => `${bodyName(field)}: ${why}`);
-      return { ...common, status: 400, message: problemList(problems) };
-    }
-    case 'dispensed-already': {
-      const { pack, participantId, visit } = outcome;
-      const message = `${participantId} has a pack for ${visit} already`;
-      return { revision, status: 400, message, results: JSON.stringify(pack ?? {}), refused: 'duplicate' };
-    }
-    case 'impossible': {
-      const message = `${bodyName(outcome.field)}: ${outcome.why}`;
-      return { ...common, status: 422, message, refused: 'malformed' };
-    }
-    case 'idempotency-key-reused':
-      return { ...reusedReply(revision), ...common };
-    default:
-      return undefined;
-  }
 }

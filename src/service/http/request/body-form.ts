@@ -30,9 +30,13 @@ export function bodyOf(
   });
 }
 
-/** The name of a member in a body, or a path in it: `participantId` is `id`, and `occurredAt` is `occurred_at`. */
+/**
+ * The name of a member in a body, or a path in it: `participantId` is `id`, and `occurredAt` is `occurred_at`. A body gives
+ * levels by factor, not one after the other.
+ */
 export function bodyName(member: string): string {
-  return member.replace(/^participantId/, 'id').replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+  const named = member.replace(/^participantId/, 'id').replace(/^levels\[.*/, 'levels');
+  return named.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 
 /** What a body asks of the act, which has its form. */

@@ -3,14 +3,16 @@
  * a study share.
  */
 import type { LevelLimit } from '../../../../events/access.ts';
+import { refusalRow } from '../../../base/refusals.ts';
 import type { Ledger } from '../../../core/log/ledger.ts';
 import type { Design } from '../../../core/model/design.ts';
 import { limitNow, retiredLimit } from '../../../core/model/key-limits.ts';
-import type { FullLimit, Status, StudyOutcome } from '../../../core/model/outcomes.ts';
+import { limitedTo, refusalOf, type StudyOutcome } from '../../../core/model/outcomes.ts';
 import type { Amend, Force } from '../../../core/study/commands.ts';
 import type { WriteResult } from '../../../core/write/writer.ts';
 import type { KeyActor } from '../../operations/recorder.ts';
-import { HttpProblem } from './problem.ts';
+import { bodyName } from './body-form.ts';
+import { HttpProblem, problemList, withHint } from './problem.ts';
 import { SUCCESS } from './reply.ts';
 import {
   actorOf,
@@ -22,8 +24,8 @@ import {
 } from './study-request.ts';
 
 interface CommandAnswers {
-  /** The answer to a command that was refused; undefined if it was not. */
-  problemOf(outcome: StudyOutcome, revision: number): StudyReply | undefined;
+  /** `results` of the route without a result. */
+  readonly empty: '[]' | '{}';
   /** JSON of the results, once the command has been recorded, or if it was recorded before. */
   results(outcome: StudyOutcome): string;
 }
@@ -49,15 +51,15 @@ export async function answerAsked(
   { ledger, limits: { posts } }: Services,
   request: CommandRequest,
   ask: (isDry: boolean, actor: KeyActor) => Promise<WriteResult<StudyOutcome>>,
-  { problemOf, results }: CommandAnswers,
+  { empty, results }: CommandAnswers,
 ): Promise<StudyReply> {
   const isDry = request.body.dry_run === true;
   const { keyId } = request.accepted.key;
   const actor = actorOf(request);
   posts.enter(keyId);
   const { outcome, revision } = await ask(isDry, actor).finally(() => posts.leave(keyId));
-  const problem = problemOf(outcome, revision);
-  if (problem) return problem;
+  const refused = refusedReply(outcome, revision, empty);
+  if (refused) return refused;
   if (isDry)
     return dryRunReply('moves' in outcome && outcome.moves ? 'moves' : 'stays', revision, request.design());
   const receipt = receiptHeader(ledger, request.study.stream, revision);
@@ -156,96 +158,27 @@ export const DRY_RUN_RESULT = {
   },
 };
 
-/** What the refusals have in common whose reason is the state of the study. */
-const CONFLICT = { status: 409, results: '[]' } as const;
-
-/** @param because the state of the study that forbids it */
-export function refusedReply(because: Status | 'suspended', revision: number): StudyReply {
-  switch (because) {
-    case 'paused':
-      return {
-        ...CONFLICT,
-        message: 'The study is paused and takes no participants',
-        revision,
-        refused: 'paused',
-      };
-    case 'closed':
-      return {
-        ...CONFLICT,
-        message: 'The study is closed and takes no participants',
-        revision,
-        refused: 'closed',
-      };
-    case 'importing':
-      return {
-        ...CONFLICT,
-        message: 'A history is being imported into the study, which takes no participants until then',
-        revision,
-        refused: 'importing',
-      };
-    case 'suspended':
-      return {
-        status: 503,
-        message:
-          'The study takes no participants: the studies file of the service differs from what was registered (ask the operator; the messages of the service show the differences)',
-        results: '[]',
-        revision,
-        refused: 'suspended',
-        headers: { 'Retry-After': '60' },
-      };
-    case 'open':
-      throw new Error('an open study forbids nothing');
-  }
-}
-
-export function reusedReply(revision: number): StudyReply {
-  return {
-    status: 422,
-    message: 'This Idempotency-Key was used for another request (use a new key for another one)',
-    results: '[]',
-    revision,
-  };
-}
-
-export function fullReply({ max, of }: FullLimit, revision: number): StudyReply {
-  const whom = of ? `participants with ${of.factor} = ${of.level}` : 'participants';
-  return {
-    ...CONFLICT,
-    message: `The study takes no more ${whom}: the limit of ${max} is reached`,
-    revision,
-    refused: 'full',
-  };
-}
-
-export function closedReply(
-  { factor, level }: { readonly factor: string; readonly level: string },
+/**
+ * The answer to a command that was refused.
+ * @param empty `results` of the route without a result
+ * @returns undefined if it was not refused
+ */
+export function refusedReply(
+  outcome: StudyOutcome,
   revision: number,
-): StudyReply {
+  empty: '[]' | '{}',
+): StudyReply | undefined {
+  const refusal = refusalOf(outcome);
+  if (!refusal) return undefined;
+  const { word, status, problems, says, hint } = refusal;
+  const { retryAfter } = refusalRow(word);
   return {
-    ...CONFLICT,
-    message: `The study takes no more participants with ${factor} = ${level}: the level is closed`,
-    revision,
-    refused: 'level-closed',
-  };
-}
-
-/** The same text whatever arm has too few packs. */
-export function noCodeReply(revision: number): StudyReply {
-  return {
-    ...CONFLICT,
-    message: 'There are not enough packs left for this participant (hint: ask whoever supplies packs)',
-    revision,
-    refused: 'no-code',
-  };
-}
-
-/** The same text whether there is no list, it is used up, or entries are to be skipped first. */
-export function noEntryReply(revision: number): StudyReply {
-  return {
-    ...CONFLICT,
-    message: 'Nobody with these levels can be randomized now: ask whoever runs the randomization',
-    revision,
-    refused: 'no-entry',
+    ...{ status, revision, refused: word },
+    message: problems
+      ? problemList(problems.map(({ field, why }) => `${bodyName(field)}: ${why}`))
+      : `Nothing was recorded: ${withHint(says, hint)}`,
+    results: outcome.type === 'dispensed-already' ? JSON.stringify(outcome.pack ?? {}) : empty,
+    ...(retryAfter !== undefined && { headers: { 'Retry-After': String(retryAfter) } }),
   };
 }
 
@@ -258,15 +191,7 @@ export function outsideLimits(
   return new HttpProblem(
     403,
     retired === undefined
-      ? limitedTo((where ?? []).map((limit) => limitNow(limit, inForce)))
+      ? `Nothing was recorded: ${limitedTo((where ?? []).map((limit) => limitNow(limit, inForce)))}`
       : `This API key is limited by ${retired}, which is retired, so it can enrol nobody (hint: ask for a key with other limits)`,
   );
-}
-
-/** @param limits with the present names of the levels */
-export function limitedTo(limits: readonly LevelLimit[]): string {
-  const each = limits.map(
-    ({ factor, levels }) => `${factor} = ${levels.map((level) => JSON.stringify(level)).join(' or ')}`,
-  );
-  return `This API key is limited to ${each.join(' and ')}`;
 }

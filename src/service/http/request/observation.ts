@@ -4,7 +4,7 @@
  * participant. Of refused requests of known users, the operation, study and reason are recorded, but never the content.
  */
 import type { NextFunction, Request, Response } from 'express';
-import type { RefusalReason } from '../../../../events/operations.ts';
+import { type RefusalWord, recordedReason } from '../../../base/refusals.ts';
 import type { Keys, KnownKey } from '../../../core/access/keys.ts';
 import type { Logger } from '../../monitoring/logger.ts';
 import type { Metrics } from '../../monitoring/metrics.ts';
@@ -73,17 +73,6 @@ interface RefusalParts {
   readonly recorder: Pick<Recorder, 'refused'>;
 }
 
-/** The reason to record for each status, when the key is valid. */
-const REASON_OF_STATUS: Readonly<Record<number, RefusalReason>> = {
-  403: 'not-permitted',
-  404: 'not-found',
-  409: 'paused',
-  422: 'idempotency-key-reused',
-  429: 'unavailable',
-  500: 'failed',
-  503: 'unavailable',
-};
-
 /**
  * Records that a request was refused, if it carries a key that was ever issued, or a session of one. This includes requests
  * that are refused before their key is checked: the key still shows who sent them.
@@ -92,22 +81,16 @@ export function noteRefusal(
   { authentication, sessionCookies, recorder }: RefusalParts,
   http: Request,
   { route, actor, presented, studyName }: Locals,
-  status: number,
-  givenReason?: RefusalReason,
+  word: RefusalWord,
 ): void {
   const operation = `${knownMethod(http.method)} ${route}`;
   const study = studyName === undefined ? {} : { study: studyName };
   if (actor) {
-    recorder.refused(actor, {
-      operation,
-      ...study,
-      reason: givenReason ?? REASON_OF_STATUS[status] ?? 'malformed',
-    });
+    recorder.refused(actor, { operation, ...study, reason: recordedReason(word) });
     return;
   }
   const refused = ({ key: { keyId, user }, accessRevision, validity }: KnownKey) => {
-    const reason =
-      validity === 'valid' ? (REASON_OF_STATUS[status] ?? 'malformed') : (`${validity}-key` as const);
+    const reason = validity === 'valid' ? recordedReason(word) : (`${validity}-key` as const);
     recorder.refused({ accessRevision, keyId, user }, { operation, reason });
   };
   const bearer = presented ?? bearerOf(http, authentication);

@@ -120,11 +120,7 @@ export function probeOperation(summary: string, operationId: string): Json {
       results: {},
       status: 200,
     }),
-    503: responseWith('Not ready', ref('Error'), {
-      message: 'The service is starting',
-      results: [],
-      status: 503,
-    }),
+    ...failuresOf({ 503: 'The service is not ready' }, []),
   };
   return { tags: ['Operation'], summary, operationId, security: [], responses };
 }
@@ -155,13 +151,8 @@ const STUDY_HEADERS = {
   },
 };
 
-const REFUSED_HEADER = {
-  'Urn-Refused': {
-    description:
-      'Why the state of the study or of a participant forbids it, as `operations` records it: `duplicate`, `paused`, `closed`, `importing`, `suspended`, `full`, `level-closed`, `no-entry`, `no-code`, `stale`, `own-allocation` or `malformed`. Absent if the status says enough.',
-    schema: { type: 'string' },
-  },
-};
+/** On every answer of 400 or more. */
+const REFUSED_HEADER = { 'Urn-Refused': { $ref: '#/components/headers/Urn-Refused' } };
 
 function responsesOf({ empty, errors, headers, isOfOneStudy = true, content, ...answers }: Answers): Json {
   const success = successOf(answers);
@@ -174,7 +165,7 @@ function responsesOf({ empty, errors, headers, isOfOneStudy = true, content, ...
         ...headers,
       },
     },
-    ...failuresOf(errors, empty, isOfOneStudy ? REFUSED_HEADER : {}),
+    ...failuresOf(errors, empty),
   };
 }
 
@@ -187,7 +178,7 @@ function successOf({ result, example }: Pick<Answers, 'result' | 'example'>) {
   );
 }
 
-function failuresOf(errors: Answers['errors'], empty: unknown, headers: Json = {}): Json {
+function failuresOf(errors: Answers['errors'], empty: unknown): Json {
   const failures = Object.entries(errors).map(([status, description]) => [
     status,
     {
@@ -196,7 +187,7 @@ function failuresOf(errors: Answers['errors'], empty: unknown, headers: Json = {
         results: empty,
         status: Number(status),
       }),
-      headers,
+      headers: REFUSED_HEADER,
     },
   ]);
   return Object.fromEntries(failures);

@@ -1,11 +1,12 @@
 /**
- * Problems with a request, as HTTP statuses. This is the only place that maps errors of the domain to statuses.
+ * Problems with a request, as HTTP statuses. What statuses errors of the domain have is in src/base/refusals.ts.
  *
  * One problem cannot be thrown to whoever reads the request: that its body ends before it is complete, which Node reports of the
  * connection (server.ts). It is handed over here (`cutShort`), because a server of metrics alone must not load what reads bodies.
  */
 import type { IncomingMessage } from 'node:http';
-import { BudgetError, DomainError, type DomainErrorCode } from '../../../base/errors.ts';
+import { BudgetError, DomainError } from '../../../base/errors.ts';
+import { type RefusalWord, refusalRow, wordOfStatus } from '../../../base/refusals.ts';
 
 export class HttpProblem extends Error {
   override readonly name = 'HttpProblem';
@@ -13,16 +14,19 @@ export class HttpProblem extends Error {
   readonly headers: Readonly<Record<string, string>>;
   /** JSON of `results`. Undefined: the empty results of the route. */
   readonly results: string | undefined;
+  /** For `Urn-Refused`. */
+  readonly word: RefusalWord;
   constructor(
     status: number,
     message: string,
     headers: Readonly<Record<string, string>> = {},
-    results?: string,
+    { word = wordOfStatus(status), results }: { word?: RefusalWord; results?: string } = {},
   ) {
     super(message);
     this.status = status;
     this.headers = headers;
     this.results = results;
+    this.word = word;
   }
 }
 
@@ -31,34 +35,25 @@ export function problemOf(error: unknown): HttpProblem | undefined {
   if (error instanceof HttpProblem) return error;
   if (error instanceof BudgetError) return tooMany(error.message, Math.ceil(error.renewsInMs / 1000));
   if (!(error instanceof DomainError)) return undefined;
-  const { status, retryAfterSeconds } = STATUS_OF_DOMAIN_ERROR[error.code];
-  const why = FOR_CLIENTS[error.code] ?? error.message;
-  return new HttpProblem(status, `Not done: ${why}`, { 'Retry-After': retryAfterSeconds });
+  const word = error.code;
+  const { says = error.message, hint } = refusalRow(word);
+  return serviceProblem(word, `Not done: ${withHint(says, hint)}`);
 }
 
-const STATUS_OF_DOMAIN_ERROR: Readonly<
-  Record<DomainErrorCode, { status: number; retryAfterSeconds: string }>
-> = {
-  overloaded: { status: 503, retryAfterSeconds: '1' },
-  unavailable: { status: 503, retryAfterSeconds: '5' },
-  halted: { status: 503, retryAfterSeconds: '300' },
-  moved: { status: 503, retryAfterSeconds: '30' },
-  'rolled-back': { status: 503, retryAfterSeconds: '300' },
-  endangered: { status: 503, retryAfterSeconds: '60' },
-  identity: { status: 503, retryAfterSeconds: '300' },
-};
+/** The service cannot do it now, whoever asks. */
+export function serviceProblem(word: RefusalWord, message: string): HttpProblem {
+  const { retryAfter = 1 } = refusalRow(word);
+  return new HttpProblem(503, message, { 'Retry-After': String(retryAfter) }, { word });
+}
 
-/** These errors name hosts, files, streams and commands, which are for the operator and in the messages of the service. */
-const FOR_CLIENTS: Readonly<Partial<Record<DomainErrorCode, string>>> = {
-  moved:
-    'The log is moved to another store, and nothing more is recorded here (ask the operator which service records now)',
-  'rolled-back':
-    'The log lacks records that it had, and nothing is recorded until that is settled (ask the operator; the messages of the service say what to do)',
-  endangered:
-    'Records of this study are in danger in the store, and nothing is recorded until that is undone (ask the operator; the messages of the service say how)',
-  identity:
-    'The service cannot sign records, and nothing is recorded until it can (ask the operator; the messages of the service say what to do)',
-};
+export function withHint(says: string, hint: string | undefined): string {
+  return hint === undefined ? says : `${says} (hint: ${hint})`;
+}
+
+/** The header that says why, on every answer of 400 or more. */
+export function refusedHeader(word: RefusalWord) {
+  return { 'Urn-Refused': word };
+}
 
 /** The problem of a key that asks for more than it may have at a time. */
 export function tooMany(message: string, retryAfterSeconds: number): HttpProblem {

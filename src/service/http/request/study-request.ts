@@ -10,10 +10,10 @@ import { Readable } from 'node:stream';
 import type { Request, Response } from 'express';
 import { z } from 'zod';
 import type { Scope } from '../../../../events/access.ts';
-import type { RefusalReason } from '../../../../events/operations.ts';
 import type { StudyConfiguration } from '../../../../events/study.ts';
 import type { ApiKey } from '../../../../projections/access.ts';
 import type { Readable as ReadModel, Runner } from '../../../../projections/runner.ts';
+import type { RefusalWord } from '../../../base/refusals.ts';
 import type { AcceptedKey } from '../../../core/access/keys.ts';
 import type { Ledger } from '../../../core/log/ledger.ts';
 import type { Design } from '../../../core/model/design.ts';
@@ -51,7 +51,7 @@ import {
   type Query,
   studyMissing,
 } from './parameters.ts';
-import { HttpProblem } from './problem.ts';
+import { HttpProblem, refusedHeader, serviceProblem } from './problem.ts';
 import { beginEvents, type Frame, type Reply, send, sendFile, sendSlices } from './reply.ts';
 import type { StudyView, StudyViews } from './study-view.ts';
 
@@ -101,8 +101,8 @@ interface KeyReply extends Omit<Reply, 'results'> {
   readonly discloses?: Omit<DisclosedEvidence, 'study'> | undefined;
   /** The answer must be sent however much the key was shown before: it ignores the key's budget of disclosures. */
   readonly isAlwaysShown?: boolean;
-  /** Why the request is refused, when the status alone does not say it. */
-  readonly refused?: RefusalReason;
+  /** Why the request is refused. */
+  readonly refused?: RefusalWord;
 }
 
 /**
@@ -143,10 +143,11 @@ export function keyHandler(
         ? recorder.disclosedAlways(actor, disclosed)
         : recorder.disclosed(actor, disclosed));
     }
-    if (status >= 400) noteRefusal(services, http, locals, status, reply.refused);
+    const { refused } = reply;
+    if (refused !== undefined) noteRefusal(services, http, locals, refused);
     const shownRevision = revision === undefined ? {} : { 'Urn-Revision': String(revision) };
     const headers: Record<string, string> = Object.assign(shownRevision, modeHeader(locals), reply.headers);
-    if (reply.refused !== undefined) headers['Urn-Refused'] = reply.refused;
+    if (refused !== undefined) Object.assign(headers, refusedHeader(refused));
     if (reply.beginStream) {
       locals.answeredAt = performance.now();
       beginEvents(response, headers);
@@ -169,7 +170,7 @@ export function callerNamed(who: string, { method, path }: Pick<Request, 'method
 /** @throws HttpProblem 503 while the service is not ready */
 export function requireReady(notReady: Services['notReady']): void {
   const why = notReady();
-  if (why !== undefined) throw new HttpProblem(503, why, { 'Retry-After': '1' });
+  if (why !== undefined) throw serviceProblem('starting', why);
 }
 
 /**
@@ -360,10 +361,9 @@ export function studyFor(
   const name = nameFor(key, asked);
   const study = knownStudy(services, key, name);
   if (runner.halted(studies.streamOf(name)))
-    throw new HttpProblem(
-      503,
+    throw serviceProblem(
+      'halted',
       'This study cannot be read completely; its operator finds the reason in the log of the service',
-      { 'Retry-After': '300' },
     );
   if (!study) throw noStudy(name);
   return study;

@@ -11,16 +11,16 @@ import {
 import { mayOf } from '../../../core/acts/acts.ts';
 import { amendedDesign } from '../../../core/model/design.ts';
 import { Approvals, DryRun, ProtocolVersion, StudyName, StudyReason } from '../../../core/model/members.ts';
-import type { FieldProblem, StudyOutcome } from '../../../core/model/outcomes.ts';
+import type { FieldProblem } from '../../../core/model/outcomes.ts';
 import { amendmentOf, newNameProblems } from '../../../core/study/amendments.ts';
 import type { Amend } from '../../../core/study/commands.ts';
 import { DesignInForce, designInForce } from '../../../core/study/public-design.ts';
-import { ACT_HEADERS, answerCommand, dryRunReply, reusedReply } from '../request/command-reply.ts';
+import { ACT_HEADERS, answerCommand, dryRunReply } from '../request/command-reply.ts';
 import { bodyOperation, ERRORS, jsonSchema } from '../request/openapi-operation.ts';
 import { idempotencyKeyOf } from '../request/parameters.ts';
 import { HttpProblem, problemList } from '../request/problem.ts';
 import { resultJson } from '../request/reply.ts';
-import { type BodyRequest, bodyHandler, type Services, type StudyReply } from '../request/study-request.ts';
+import { type BodyRequest, bodyHandler, type Services } from '../request/study-request.ts';
 
 const Level = { factor: z.string(), level: z.string() };
 const Max = z.int().min(1).max(1_000_000_000);
@@ -154,7 +154,7 @@ export function postAmendment(services: Services) {
   return bodyHandler(services, Body, SCOPES, async (request) => {
     const command = commandOf(request);
     const reply = await answerCommand(services, request, command, {
-      problemOf,
+      empty: '{}',
       results: () => {
         const inForce = request.design();
         return resultJson(AmendmentResult, { amendment: inForce.amendment, design: designInForce(inForce) });
@@ -196,27 +196,4 @@ function changeOf(change: Change): DesignChange {
 
 function sentence(problems: readonly FieldProblem[]): string {
   return problemList(problems.map(({ field, why }) => `${field}: ${why}`));
-}
-
-function problemOf(outcome: StudyOutcome, revision: number): StudyReply | undefined {
-  const conflict = { status: 409, results: '{}', revision } as const;
-  switch (outcome.type) {
-    case 'stale':
-      return { ...conflict, message: `Nothing was recorded: ${outcome.why}`, refused: 'stale' };
-    case 'refused':
-      return {
-        ...conflict,
-        message: 'A history is being imported into the study (wait until it is in)',
-        refused: 'importing',
-      };
-    case 'not-amendable':
-      return {
-        ...{ status: 422, results: '{}', revision, refused: 'malformed' },
-        message: sentence(outcome.problems),
-      };
-    case 'idempotency-key-reused':
-      return { ...reusedReply(revision), results: '{}' };
-    default:
-      return undefined;
-  }
 }

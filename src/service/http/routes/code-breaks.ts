@@ -7,9 +7,14 @@ import { currentId } from '../../../core/model/participants.ts';
 import { breakCommand } from '../../../core/study/decide.ts';
 import { participantEvents } from '../../../core/study/fold.ts';
 import { type CodeBreak, codeBreaksIn } from '../../../core/study/tally.ts';
-import { actRefusal } from '../request/act-route.ts';
 import { askedIn, bodyOf } from '../request/body-form.ts';
-import { ACT_HEADERS, dryRunReply, REPEATED_HEADER, receiptHeader } from '../request/command-reply.ts';
+import {
+  ACT_HEADERS,
+  dryRunReply,
+  REPEATED_HEADER,
+  receiptHeader,
+  refusedReply,
+} from '../request/command-reply.ts';
 import {
   bodyOperation,
   ERRORS,
@@ -110,7 +115,7 @@ export function postCodeBreak(services: Services) {
     const by = { user, where, idempotencyKey: idempotencyKeyOf(http) };
     if (body['dry_run'] === true) {
       const { outcome, revision } = await studies.tryOut(study.stream, breakCommand(asked, by));
-      return actRefusal(outcome, revision, '[]') ?? dryRunReply('stays', revision, request.design());
+      return refusedReply(outcome, revision, '[]') ?? dryRunReply('stays', revision, request.design());
     }
     const revealed = await services.codeBreaks.reveal(
       study,
@@ -119,7 +124,7 @@ export function postCodeBreak(services: Services) {
     );
     const { revision } = revealed;
     if (revealed.type === 'not-revealed') {
-      const problem = actRefusal(revealed.outcome, revision, '[]');
+      const problem = refusedReply(revealed.outcome, revision, '[]');
       if (!problem) throw new Error(`unexpected outcome ${revealed.outcome.type}`);
       return problem;
     }

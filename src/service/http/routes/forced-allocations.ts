@@ -6,16 +6,14 @@ import type { Design } from '../../../core/model/design.ts';
 import { patternProblem } from '../../../core/model/id-pattern.ts';
 import { isWithin } from '../../../core/model/key-limits.ts';
 import { DryRun, Note, ParticipantId, PastInstant, StudyName } from '../../../core/model/members.ts';
-import type { StudyOutcome } from '../../../core/model/outcomes.ts';
 import { newIdProblem } from '../../../core/model/participant-id.ts';
 import type { Force } from '../../../core/study/commands.ts';
 import { wasAnswered } from '../../../core/study/studies.ts';
-import { actRefusal } from '../request/act-route.ts';
 import { ACT_HEADERS, answerCommand, outsideLimits, recordFor } from '../request/command-reply.ts';
 import { bodyOperation, ERRORS, EXAMPLE_RECORD, jsonSchema, RECORDS } from '../request/openapi-operation.ts';
 import { idempotencyKeyOf } from '../request/parameters.ts';
 import { HttpProblem, problemList } from '../request/problem.ts';
-import { type BodyRequest, bodyHandler, type Services, type StudyReply } from '../request/study-request.ts';
+import { type BodyRequest, bodyHandler, type Services } from '../request/study-request.ts';
 
 const Body = z.strictObject({
   study: StudyName,
@@ -80,7 +78,7 @@ export function postForcedAllocation(services: Services) {
     if (problems.length > 0 && !(await wasAnswered(services.studies, request.study, idempotencyKey, command)))
       throw new HttpProblem(400, problemList(problems));
     return answerCommand(services, request, command, {
-      problemOf,
+      empty: '[]',
       results: () => recordFor(request, request.body.id),
     });
   });
@@ -115,13 +113,4 @@ function forceIn(request: BodyRequest<Body>): { command: Force; problems: readon
 function noSuchTreatment({ treatments }: Design, treatment: string): string {
   const names = treatments.map((name) => JSON.stringify(name)).join(', ');
   return `the study has no treatment ${JSON.stringify(treatment)} (allowed: ${names})`;
-}
-
-function problemOf(outcome: StudyOutcome, revision: number): StudyReply | undefined {
-  // A body gives the levels by factor.
-  const named =
-    outcome.type === 'impossible'
-      ? { ...outcome, field: outcome.field.replace(/^levels\[.*/, 'levels') }
-      : outcome;
-  return actRefusal(named, revision, '[]');
 }

@@ -47,8 +47,8 @@ export function getReadiness({ studies, runner, notReady, writeRefusal, noRoom }
     if (purpose !== undefined && purpose !== 'writing')
       throw new HttpProblem(400, 'urn.for must be "writing" (leave it out to ask whether reads work)');
     const counts = countStates(studies.recruitments().values());
-    if (purpose === 'writing')
-      requireReady(() => notWritable(counts, writeRefusal(), runner.isCutOff, noRoom()));
+    const why = purpose && notWritable(counts, writeRefusal(), runner.isCutOff, noRoom());
+    if (why !== undefined) throw new HttpProblem(503, why, { 'Retry-After': '1' });
     const message = describeStates(counts) ?? SUCCESS;
     send(response, { status: 200, message, results: '{}' });
   };

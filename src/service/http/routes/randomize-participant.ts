@@ -21,18 +21,13 @@ import { participants } from '../../../core/study/fold.ts';
 import { StoreError } from '../../../store/event-store.ts';
 import {
   ACT_HEADERS,
-  closedReply,
   DRY_RUN_HEADER,
   DRY_RUN_RESULT,
   dryRunReply,
-  fullReply,
-  noCodeReply,
-  noEntryReply,
   outsideLimits,
   REPEATED_HEADER,
   receiptHeader,
   refusedReply,
-  reusedReply,
 } from '../request/command-reply.ts';
 import {
   BG_STATE_PARAMETER,
@@ -296,20 +291,11 @@ function answer(
         return { ...refused, message, ...recordOf(request, shownScopes, outcome.participantId, revision) };
       return { ...refused, message: `${message}, with other levels of: ${differ.join(', ')}`, results: '[]' };
     }
-    case 'idempotency-key-reused':
-      return reusedReply(revision);
-    case 'refused':
-      return refusedReply(outcome.because, revision);
-    case 'level-closed':
-      return closedReply(outcome, revision);
-    case 'full':
-      return fullReply(outcome.limit, revision);
-    case 'no-code':
-      return noCodeReply(revision);
-    case 'no-entry':
-      return noEntryReply(revision);
-    default:
-      throw new Error(`unexpected outcome ${outcome.type}`);
+    default: {
+      const refused = refusedReply(outcome, revision, '[]');
+      if (!refused) throw new Error(`unexpected outcome ${outcome.type}`);
+      return refused;
+    }
   }
 }
 

@@ -1,5 +1,5 @@
 import type { StudyFact } from '../../../../events/catalogue.ts';
-import type { RefusalReason } from '../../../../events/operations.ts';
+import type { RecordedReason } from '../../../base/refusals.ts';
 
 export const audit = {
   title: 'Audit of {{study}}',
@@ -62,7 +62,7 @@ export const audit = {
     unavailable: 'the service could not do it at that moment',
     failed: 'an unexpected error',
     several: 'several reasons, too many to list one by one',
-  } satisfies Readonly<Record<RefusalReason, string>>,
+  } satisfies Readonly<Record<RecordedReason, string>>,
   what: {
     balance: 'the balance between treatments',
     bundle: 'a bundle',
