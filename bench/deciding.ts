@@ -5,6 +5,7 @@ import type { MethodParameters, StudyConfiguration } from '../events/study.ts';
 import { systemTools } from '../src/base/tools.ts';
 import { studyDecider } from '../src/core/study/decide.ts';
 import type { StudyState } from '../src/core/study/fold.ts';
+import type { Occasion } from '../src/core/write/decider.ts';
 import { type Figure, median, pairedRatio } from './figures.ts';
 import { MANY_FACTORS, METHODS, manyLevels, randomLevels, STUDY } from './study.ts';
 
@@ -21,6 +22,7 @@ const BATCH = 64;
 const LOG_ID = '0190163d-8694-739b-aea5-966c26f8ad91';
 const ACTOR: Actor = { accessRevision: 1, keyId: 'k0123456789ab', user: 'bench' };
 const tools = systemTools();
+export const NOW: Occasion = { at: new Date().toISOString(), mode: 'request' };
 
 export function measureDeciding({ sizes, rounds, allocations }: DecidingPlan): Figure[] {
   const states = statesOf(sizes);
@@ -101,6 +103,7 @@ export function registeredState(
       ...{ type: 'register', studyId: LOG_ID, configuration, parameters },
       ...{ seed: 1n << 100n, seedSource: 'configured' },
     },
+    NOW,
   );
   if (!fact) throw new Error('the study was not registered');
   return studyDecider.evolve({ status: 'unregistered' }, eventOf(fact, 0));
@@ -124,7 +127,7 @@ export function allocateOne(
   levels = randomLevels,
 ): StudyState {
   const command = { type: 'randomize', participantId, levels: levels(), user: 'bench' } as const;
-  const { fact } = studyDecider.decide(state, command);
+  const { fact } = studyDecider.decide(state, command, NOW);
   if (!fact) throw new Error('a new participant was not randomized');
   const event = eventOf(fact, revision);
   if (withRecord) encodeRecord(event, fact, tools.newSalt);

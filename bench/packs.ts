@@ -3,7 +3,7 @@ import type { CommandOf } from '../src/core/acts/acts.ts';
 import { studyDecider, tryOut } from '../src/core/study/decide.ts';
 import type { StudyState } from '../src/core/study/fold.ts';
 import { startAsking, timed } from './asking.ts';
-import { allocateOne, eventOf, registeredState } from './deciding.ts';
+import { allocateOne, eventOf, NOW, registeredState } from './deciding.ts';
 import { type Figure, median } from './figures.ts';
 import { addPacks, packsOf, populate } from './populate.ts';
 import type { Processes } from './processes.ts';
@@ -29,13 +29,13 @@ function decidingFigures({ free, rounds }: PacksPlan): Figure[] {
   const code = state.status === 'unregistered' ? '' : (state.participants.get('first')?.pack?.code ?? '');
   const replacement: CommandOf<'CodeReplaced'> = {
     ...{ type: 'act', act: 'CodeReplaced', asked: { participantId: 'first', code, cause: 'damaged' } },
-    ...{ by: { user: 'bench' }, askedAt: new Date().toISOString() },
+    by: { user: 'bench' },
   };
   const kinds = {
     'decide and fold a randomization': (n: number) =>
       void allocateOne(studyDecider.fork(state), `new-${n}`, 3, false),
-    'decide a replacement': () => void studyDecider.decide(state, replacement),
-    'try out a replacement': () => void tryOut(state, replacement),
+    'decide a replacement': () => void studyDecider.decide(state, replacement, NOW),
+    'try out a replacement': () => void tryOut(state, replacement, NOW.at),
   };
   return Object.entries(kinds).map(([what, once]) => {
     const times: number[] = [];

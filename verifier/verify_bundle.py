@@ -541,6 +541,15 @@ def is_day(value: Any) -> bool:
         return False
 
 
+def has_begun(day: str, instant: str) -> bool:
+    """Whether a day has begun anywhere on earth: some clocks are 14 hours ahead of UTC."""
+    today, time = instant.split("T")
+    if day <= today:
+        return True
+    tomorrow = datetime.datetime.strptime(today, "%Y-%m-%d") + datetime.timedelta(days=1)
+    return time >= "10" and day == tomorrow.date().isoformat()
+
+
 def one_of(*values: Any) -> Kind:
     texts = [canonical(value) for value in values]
     return Kind("one of " + ", ".join(texts), lambda value: canonical(value) in texts)
@@ -1742,10 +1751,11 @@ def take_study_record(history: History, record: Json, sections: Json) -> None:
     elif kind == "StudyRecovered":
         take_study_recovery(history, record, sections)
     elif kind == "StudyClosed":
+        check_approvals(history, record)
         history.closed_at = milliseconds(record["at"])
         warn_of_approvals(history, record)
     elif kind == "StudyReopened":
-        check_approved(history, record)
+        check_approvals(history, record)
         warn_of_approvals(history, record)
     elif kind == "StudyAmended":
         take_amendment(history, record)
@@ -1789,9 +1799,13 @@ def check_request(history: History, record: Json, sections: Json) -> None:
         history.idempotency_keys.add(request)
 
 
-def check_approved(history: History, record: Json) -> None:
-    is_approved = history.configuration["mode"] == "test" or record["data"]["approvals"] != []
-    expect_that("data.approvals: at least one, since the study is live", is_approved)
+def check_approvals(history: History, record: Json) -> None:
+    approvals = record["data"].get("approvals", [])
+    is_free = history.configuration["mode"] == "test" or record["type"] == "StudyClosed"
+    expect_that("data.approvals: at least one, since the study is live", approvals != [] or is_free)
+    for place, approval in enumerate(approvals):
+        is_given = has_begun(approval["on"], record["at"])
+        expect_that(f"data.approvals[{place}].on: not in the future", is_given)
 
 
 def warn_of_approvals(history: History, record: Json) -> None:
@@ -2313,7 +2327,7 @@ def take_entry_list(history: History, record: Json, sections: Json) -> None:
     expect_that("type: of a study with lists", history.method == "list")
     expect("data.list", history.entry_lists + 1, data["list"])
     expect_that(f"data.count: at most {MOST_ENTRIES}", data["count"] <= MOST_ENTRIES)
-    check_approved(history, record)
+    check_approvals(history, record)
     history.entry_lists += 1
     history.entries_left += data["count"]
     if "list" in sections:
@@ -2670,7 +2684,7 @@ def take_amendment(history: History, record: Json) -> None:
     """Each change is judged by the design that results from the changes before it."""
     data, changes = record["data"], record["data"]["changes"]
     expect("data.amendment", history.design.amendment + 1, data["amendment"])
-    check_approved(history, record)
+    check_approvals(history, record)
     is_amendment = changes != [] or "protocol" in data
     expect_that("data.changes: at least one, or else a protocol", is_amendment)
     check_history(history, data)
@@ -3221,7 +3235,7 @@ def begin_import(history: History, record: Json, sections: Json) -> None:
     data = record["data"]
     is_empty = not history.enrolled
     expect_that("type: possible while the study has no participants", is_empty)
-    check_approved(history, record)
+    check_approvals(history, record)
     of_all = data["proof"]["redrawn"] + data["proof"]["unproven"]
     expect("data.proof: of all rows", data["source"]["rows"], of_all)
     treatment_map = sections.get("source", {}).get("treatmentMap", [])

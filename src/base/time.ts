@@ -10,9 +10,9 @@ export function isDay(text: string): boolean {
 /** How far ahead of UTC a clock on earth can be, in ms. */
 const FIRST_ZONE_MS = 14 * 3_600_000;
 
-/** The latest day that has begun anywhere at an instant, `YYYY-MM-DD`. @param at in ISO 8601 */
-export function latestDay(at: string): string {
-  return new Date(Date.parse(at) + FIRST_ZONE_MS).toISOString().slice(0, 10);
+/** Whether a day, `YYYY-MM-DD`, has begun anywhere on earth. @param at in ISO 8601 */
+export function hasBegun(day: string, at: string): boolean {
+  return Date.parse(`${day}T00:00:00Z`) - FIRST_ZONE_MS <= Date.parse(at);
 }
 
 /** Its parts: day, time, fraction, offset. */

@@ -186,11 +186,12 @@ export function rehearse(
   const unproven: { row: number; cause: UnprovenCause }[] = [];
   const nothing = { redrawn: 0, unproven: [] };
   // How many can be drawn again is not known yet, and is compared only at the end of an import.
-  const first = decideImport(state, { ...begin, proof: { redrawn: 0, unproven: rows.length } });
+  const at = new Date().toISOString();
+  const first = decideImport(state, { ...begin, proof: { redrawn: 0, unproven: rows.length } }, at);
   if (!first.fact) return { ...nothing, refused: { row: undefined, outcome: first.outcome } };
   state = afterUnwritten(state, first.fact, 0);
   for (const [i, command] of rows.entries()) {
-    const { fact, outcome } = decideImport(state, command);
+    const { fact, outcome } = decideImport(state, command, at);
     if (fact?.type !== 'ParticipantImported') return { ...nothing, refused: { row: command.row, outcome } };
     const { cause } = fact.data;
     if (cause !== undefined) unproven.push({ row: command.row, cause });

@@ -127,7 +127,6 @@ async function addEntries(options: AddOptions): Promise<void> {
     const commands = file.parts.map(({ first, entries: listed }, i) => ({
       ...{ type: 'register-list' as const, list: state.entries.lists + 1 + i, file: file.sha256, first },
       ...{ entries: listed, approvals: isUnapproved && dryRun ? [PLACEHOLDER_APPROVAL] : approvals },
-      askedAt: new Date().toISOString(),
     }));
     // If one list is possible, all are.
     if (commands[0]) refuseUnlessTaken(name, (await log.studies.tryOut(study.stream, commands[0])).outcome);

@@ -209,8 +209,7 @@ function planOf(
   const inForce = { factors: activeFactors(design) };
   const { renamings, problems } = readRenamings(rename, alias, inForce, file.configuration.factors);
   const { command, unchangeable } = plannedAmendment(study, file, {
-    ...{ user: cliActor().user, askedAt: new Date().toISOString() },
-    ...{ reason, approvals, protocol, history, renamings, stop },
+    ...{ user: cliActor().user, reason, approvals, protocol, history, renamings, stop },
   });
   const { changes } = command;
   return {

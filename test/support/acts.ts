@@ -6,6 +6,7 @@ import type { Members, StudyOutcome } from '../../src/core/model/outcomes.ts';
 import type { StudyCommand } from '../../src/core/study/commands.ts';
 import { studyDecider, type TriableCommand, tryOut } from '../../src/core/study/decide.ts';
 import type { StudyState } from '../../src/core/study/fold.ts';
+import { ASKED } from './facts.ts';
 
 export interface FlatAct extends Members {
   readonly act: ActName;
@@ -16,10 +17,8 @@ export interface FlatAct extends Members {
 /** A command as a test writes it. */
 export type Written = StudyCommand | FlatAct;
 
-const BY = ['user', 'idempotencyKey', 'where', 'isSupply', 'mayRead'];
-const OWN = ['randomizedAt', 'amendment', 'askedAt'];
-/** Of a request, whose approvals have all been given. A replay has none: write `askedAt: undefined`. */
-const LATE = '9999-12-31T00:00:00.000Z';
+const BY = ['user', 'idempotencyKey', 'isKey', 'where', 'isSupply', 'mayRead'];
+const OWN = ['randomizedAt', 'amendment'];
 
 export function asCommand(written: FlatAct): ActCommand;
 export function asCommand<C extends StudyCommand>(written: C | FlatAct): C | ActCommand;
@@ -35,7 +34,7 @@ export function asCommand<C extends StudyCommand>(written: C | FlatAct): C | Act
     Object.fromEntries(Object.entries(given).filter(([name]) => wanted.includes(name)));
   const command = {
     ...{ type: 'act', act, asked: those(names.asked), brings: those(names.brings) },
-    ...{ by: { user: 'nurse', ...those(BY) }, askedAt: LATE, ...those(OWN) },
+    ...{ by: { user: 'nurse', ...those(BY) }, ...those(OWN) },
   };
   // The form of a command is checked before it is made, and tests also write some that no form lets through.
   return command as unknown as ActCommand;
@@ -48,8 +47,9 @@ function isFlat(written: StudyCommand | FlatAct): written is FlatAct {
 /** The decider of a study, for commands as tests write them. */
 export const writtenDecider = {
   ...studyDecider,
-  decide: (state: StudyState, written: Written) => studyDecider.decide(state, asCommand(written)),
+  decide: (state: StudyState, written: Written, occasion = ASKED) =>
+    studyDecider.decide(state, asCommand(written), occasion),
 };
 
 export const tryWritten = (state: StudyState, written: TriableCommand | FlatAct): StudyOutcome =>
-  tryOut(state, asCommand(written));
+  tryOut(state, asCommand(written), ASKED.at);

@@ -7,11 +7,15 @@ import { Counts } from '../../src/core/methods/memory.ts';
 import { allocate } from '../../src/core/methods/urn.ts';
 import { Pcg64 } from '../../src/core/random/pcg64.ts';
 import type { Randomize, Register } from '../../src/core/study/commands.ts';
+import type { Occasion } from '../../src/core/write/decider.ts';
 import { fixedTools, LOG_ID } from './fixed-tools.ts';
 import { urnOf } from './urn-study.ts';
 
 export const NURSE: Actor = { keyId: 'k0011', user: 'nurse', accessRevision: 4 };
 export const OPERATOR: Actor = { cli: true, user: 'operator' };
+
+/** A request, whose approvals have all been given. */
+export const ASKED: Occasion = { at: '9999-12-31T00:00:00.000Z', mode: 'request' };
 
 export const STUDY_ID = '5a1e0f6c-30f7-5d21-9c3e-6a0f5d2b7c11';
 export const STREAM = `study-${STUDY_ID}`;

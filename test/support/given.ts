@@ -3,7 +3,7 @@ import { expect } from 'vitest';
 import type { Fact } from '../../events/catalogue.ts';
 import type { Actor } from '../../events/record.ts';
 import type { Decider } from '../../src/core/write/decider.ts';
-import { event, NURSE } from './facts.ts';
+import { ASKED, event, NURSE } from './facts.ts';
 
 /** A fact, and who caused it if that was not the nurse. */
 type Happened<F> = F | { readonly by: Actor; readonly fact: F };
@@ -21,10 +21,10 @@ export function sentences<State, Command, F extends Fact, Outcome>(
   return (history: readonly Happened<F>[]) => ({
     when: (command: Command) => {
       const state = fold(history);
-      const decision = decider.decide(state, command);
+      const decision = decider.decide(state, command, ASKED);
       // Deciding is pure: it can be repeated, it moves nothing, and a fork decides as its original does.
-      expect(decider.decide(state, command)).toEqual(decision);
-      expect(decider.decide(decider.fork(state), command)).toEqual(decision);
+      expect(decider.decide(state, command, ASKED)).toEqual(decision);
+      expect(decider.decide(decider.fork(state), command, ASKED)).toEqual(decision);
       expect(state).toEqual(fold(history));
       return {
         // biome-ignore lint/suspicious/noThenProperty: the third word of the sentence; nobody awaits it

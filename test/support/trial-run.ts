@@ -8,6 +8,7 @@ import type { StudyOutcome } from '../../src/core/model/outcomes.ts';
 import type { Participants } from '../../src/core/model/participants.ts';
 import type { ImportParticipant } from '../../src/core/study/commands.ts';
 import { balance, fork, participants, type StudyState, studyState } from '../../src/core/study/fold.ts';
+import type { Occasion } from '../../src/core/write/decider.ts';
 import { type Written, writtenDecider } from './acts.ts';
 import { CONFIGURATION, event, LEVELS, REGISTER, randomize } from './facts.ts';
 import { fixedTools } from './fixed-tools.ts';
@@ -29,8 +30,8 @@ export class TrialRun {
     this.ask({ ...REGISTER, seed, configuration, parameters });
   }
 
-  ask(command: Written): StudyOutcome {
-    const { fact, outcome } = writtenDecider.decide(this.state, command);
+  ask(command: Written, occasion?: Occasion): StudyOutcome {
+    const { fact, outcome } = writtenDecider.decide(this.state, command, occasion);
     if (!fact) return outcome;
     const revision = this.facts.length;
     // A second after the one before it.

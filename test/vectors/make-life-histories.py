@@ -292,8 +292,13 @@ def approval(name, role, on, reference=None):
     return present(name=name, role=role, on=on, reference=reference)
 
 
-RUIZ = approval('Dr. A. Ruiz', 'sponsor', '2026-08-31', 'Amendment 3')
-BOARD = approval('Prof. Ł. Żak', 'chair of the DSMB', '2028-02-29')
+RUIZ = approval('Dr. A. Ruiz', 'sponsor', '2026-02-27', 'Amendment 3')
+BOARD = approval('Prof. Ł. Żak', 'chair of the DSMB', '2024-02-29')
+TOO_EARLY = 'recorded before the day of its approval has begun anywhere on earth'
+
+
+def approved_next_day(history):
+    return approval('A', 'sponsor', history.latest_day(1))
 
 
 def added(factor, level):
@@ -1070,19 +1075,26 @@ class History:
         self.status = 'open'
         self.said('StudyResumed', {'reason': reason}, by, behalf, request)
 
+    def latest_day(self, more=0):
+        """That has begun anywhere on earth at the time of the study's next record, or so many days later."""
+        return instant(self.next_at() + (14 + 24 * more) * 3_600_000)[:10]
+
+    def approve(self, approvals):
+        self.must(all(each['on'] <= self.latest_day() for each in approvals or []))
+        if approvals:
+            self.warn('approval-asserted')
+
     def close(self, cause, reason, by=None, approvals=None, request=None):
         assert self.status in ('open', 'paused')
         self.status = 'closed'
-        if approvals:
-            self.warn('approval-asserted')
+        self.approve(approvals)
         self.said('StudyClosed', present(cause=cause, reason=reason, approvals=approvals), by, request=request)
         self.closed_at = self.last_at()
 
     def reopen(self, reason, approvals, by=None, protocol=None, request=None):
         assert self.status == 'closed' and (approvals or self.configuration['mode'] == 'test')
         self.status = 'open'
-        if approvals:
-            self.warn('approval-asserted')
+        self.approve(approvals)
         self.design.protocol = protocol or self.design.protocol
         data = present(reason=reason, approvals=approvals, protocol=protocol)
         self.said('StudyReopened', data, by, request=request)
@@ -1109,8 +1121,7 @@ class History:
         self.design.amendment += 1
         self.design.protocol = protocol or self.design.protocol
         self.life['amendments'] = self.design.amendment
-        if approvals:
-            self.warn('approval-asserted')
+        self.approve(approvals)
         data = present(amendment=self.design.amendment, approvals=approvals, changes=list(changes),
                        history=history, protocol=protocol, reason=reason)
         self.said('StudyAmended', data, by, behalf, request)
@@ -1428,8 +1439,7 @@ class History:
             'import': self.uuid4(f'import {revision}'), 'rows': list(zip(rows, proofs)), 'taken': 0,
             'before': self.status, 'generator': state}
         self.status = 'importing'
-        if approvals:
-            self.warn('approval-asserted')
+        self.approve(approvals)
         if generator == 'continued':
             self.warn('generator-known-elsewhere')
         names_map = [present(**{'from': there}, to=here, slot=dict(slots).get(there))
@@ -1800,7 +1810,10 @@ def closed_and_reopened():
     h.key('manager', 'manage')
     h.register()
     h.enrol('site', *ids(1, 3))
+    h.instead(TOO_EARLY, lambda it: it.close('target', '3 randomized', approvals=[RUIZ, approved_next_day(it)]),
+              field='data.approvals[1].on')
     h.close('target', '3 randomized', by='manager', approvals=[RUIZ], request='close-1')
+    h.instead(TOO_EARLY, lambda it: it.reopen('target raised', [approved_next_day(it)]), field='data.approvals[0].on')
     h.reopen('target raised', [RUIZ, BOARD], by='manager', request='reopen-1',
              protocol={'version': '3.0', 'date': '2026-09-15'})
     h.enrol('site', *ids(4, 5))
@@ -1810,7 +1823,7 @@ def closed_and_reopened():
     h.enrol('site', '001-0006')
     for cause, reason in [('sponsor', 'no money'), ('regulator', 'hold'), ('other', 'flood')]:
         h.close(cause, reason, by='manager' if cause == 'regulator' else None)
-        h.reopen(f'after {cause}', [approval('A', 'sponsor', '2026-12-31')], protocol={'version': cause})
+        h.reopen(f'after {cause}', [approval('A', 'sponsor', h.latest_day())], protocol={'version': cause})
         h.enrol('site', f'after {cause}')
     h.close('end', 'the last visit of the last participant', approvals=[RUIZ, BOARD])
     h.key('data', 'correct', 'read')
@@ -2354,6 +2367,8 @@ def imports_given_up():
     there = OtherSystem(h, 11)
     there.draw(*ids(1, 6))
     wrong = there.file()
+    h.instead(TOO_EARLY, lambda it: it.begin_import(wrong, approvals=[approved_next_day(it)]),
+              field='data.approvals[0].on')
     h.begin_import(wrong, approvals=[RUIZ])
     h.abort_import('no row yet')
     h.pause('to look at the file', by='manager')
@@ -2485,6 +2500,8 @@ def sites_come_and_go():
     h.instead('approved by nobody, in a live study', lambda it: it.amend(added('site', '60'), approvals=[]))
     h.instead('approved on a day that there is not', lambda it: it.amend(
         added('site', '60'), approvals=[approval('A', 'sponsor', '2026-02-29')]))
+    h.instead(TOO_EARLY, lambda it: it.amend(added('site', '60'), approvals=[approved_next_day(it)]),
+              field='data.approvals[0].on')
     h.instead('by a key that may not', lambda it: it.amend(added('site', '60'), by='data'))
     h.amend(added('site', '60'), closed('site', '30'), added('sex', 'x'), closed('sex', 'f'), by='manager')
     h.enrol('nurse', '001-0012', levels=['x', '60'])

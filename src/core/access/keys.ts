@@ -130,12 +130,12 @@ type AccessOutcome =
   | { readonly type: 'refused'; readonly why: string };
 
 /** Decides which keys are issued and revoked. */
-export const accessDecider: Decider<Access, AccessCommand, AccessFact, AccessOutcome> = {
+export const accessDecider = {
   decide: decideAccess,
   mayChange: ({ type }) => type === 'unknown-key',
   evolve: access.apply,
   fork: (state) => ({ byId: new Map(state.byId), bySha256: new Map(state.bySha256) }),
-};
+} satisfies Decider<Access, AccessCommand, AccessFact, AccessOutcome>;
 
 function decideAccess(state: Access, command: AccessCommand): Decision<AccessFact, AccessOutcome> {
   const { keyId } = command;

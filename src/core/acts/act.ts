@@ -17,6 +17,7 @@ import { ParticipantId } from '../model/members.ts';
 import type { Model, Repeatable } from '../model/model.ts';
 import type { Members, Status, StudyOutcome } from '../model/outcomes.ts';
 import type { Enrolled, Participant } from '../model/participants.ts';
+import type { Occasion } from '../write/decider.ts';
 
 export interface ParticipantAct<E extends EventDefinition, A extends Form>
   extends DescribedAct<E, A, ParticipantContext<FormValues<A>>> {
@@ -87,8 +88,7 @@ export interface StudyContext<A> {
   readonly by: Requester;
   /** Members that the caller gives: recorded, but no part of what is asked for. */
   readonly brings: Members;
-  /** When it is asked for, in ISO 8601. Undefined in a replay. */
-  readonly askedAt: string | undefined;
+  readonly occasion: Occasion;
 }
 
 export interface ParticipantContext<A> extends StudyContext<A> {
@@ -97,7 +97,7 @@ export interface ParticipantContext<A> extends StudyContext<A> {
 
 /** Who asks. */
 export interface Requester extends Repeatable {
-  /** Whether it is a key that asks, and not the command line. Unknown in a replay. */
+  /** Whether it is a key that asks, and not the command line. */
   readonly isKey?: boolean | undefined;
   /** The limits of the key. A participant outside them does not exist for it. */
   readonly where?: readonly LevelLimit[] | undefined;

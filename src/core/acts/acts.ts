@@ -12,7 +12,7 @@ import { brokenLimit, isWithin, limitNow, type Stake, stakeOf } from '../model/k
 import { digestOf, isAmendedSince, type Model, repeated } from '../model/model.ts';
 import { type Members, SETTLED, STATUSES, type StudyOutcome } from '../model/outcomes.ts';
 import { countsMoved, currentLevels, type Enrolled, type Participant } from '../model/participants.ts';
-import type { Decision, Urgency } from '../write/decider.ts';
+import type { Decision, Occasion, Urgency } from '../write/decider.ts';
 import {
   type Form,
   type FormValues,
@@ -131,8 +131,6 @@ export interface CommandOf<N extends ActName> {
   readonly randomizedAt?: number | undefined;
   /** Number of the last amendment of the design by which the request was judged, if that matters. */
   readonly amendment?: number | undefined;
-  /** In ISO 8601. Undefined in a replay. */
-  readonly askedAt?: string | undefined;
   /** Recorded, but no part of what is asked for. */
   readonly brings?: Members | undefined;
   /** Whether it overtakes other commands. */
@@ -151,10 +149,11 @@ type ActContext = ParticipantContext<Members>;
 export function decideAct(
   model: Model,
   command: ActCommand,
+  occasion: Occasion,
   source: Source,
 ): Decision<StudyFact, StudyOutcome> {
   const act = actOf(command.act);
-  const { by, askedAt, brings = {} } = command;
+  const { by, brings = {} } = command;
   const onParticipant = act.about === 'participant' ? act : undefined;
   const participant = onParticipant && participantFor(model, command);
   if (onParticipant && !participant) return { outcome: { type: 'no-such-participant' } };
@@ -164,7 +163,7 @@ export function decideAct(
     ...(participant && { participantId, randomizedAt }),
   };
   // An act on the study looks at no participant.
-  const context = { model, participant, asked, by, askedAt, brings } as ActContext;
+  const context = { model, participant, asked, by, occasion, brings } as ActContext;
   const members = { ...asked, ...act.adds?.(context), ...brings };
   const later = (chosen?: Members) =>
     participantAfter(act, context.participant, { ...members, ...chosen }, model.design);
@@ -264,12 +263,13 @@ function chosenIn(act: Act, members: Members): Members {
  */
 export function commandIn(act: Act, event: PartialEvent, by: Partial<Requester> = {}): ActCommand {
   const members = membersOf(act.writes, event);
+  const { actor } = event;
   const { request } = event.sections as { readonly request?: { readonly idempotencyKey: string } };
   const command = {
     type: 'act',
     act: act.writes.type,
     asked: pickMembers(Object.keys(act.asks), members),
-    by: { ...by, user: event.actor.user, idempotencyKey: request?.idempotencyKey },
+    by: { ...by, user: actor.user, isKey: 'keyId' in actor, idempotencyKey: request?.idempotencyKey },
     brings: pickMembers(act.brings ?? [], members),
   };
   // The event is one of the act's, so it has the members that the act asks for.

@@ -248,7 +248,9 @@ export const voidAllocation = participantAct({
 });
 
 /** Whoever randomizes and voids could draw again until the arm suits. What came by hand or by an import was not drawn here. */
-function ownAllocation({ by, model, participant }: ParticipantContext<unknown>): StudyOutcome | undefined {
+function ownAllocation(context: ParticipantContext<unknown>): StudyOutcome | undefined {
+  const { by, model, occasion, participant } = context;
+  if (occasion.mode === 'replay') return undefined;
   const { forced, original, user } = participant;
   const isOwn = by.isKey && !forced && !original && isSameUser(user, by.user);
   return isOwn && model.design.mode === 'live' ? { type: 'own-allocation' } : undefined;

@@ -120,15 +120,9 @@ function choosingPack<M extends string>(member: M): Choice<PackContext, Readonly
     },
     // It is chosen last, and even for an arm that gets none, so that no refusal takes longer for one participant than for
     // another.
-    choose: ({ askedAt, model, participant }) => {
+    choose: ({ model, occasion, participant }) => {
       const { participantId, treatment } = participant;
-      const code = packFor(
-        model,
-        currentLevels(participant),
-        treatment,
-        participantId,
-        askedAt === undefined,
-      );
+      const code = packFor(model, currentLevels(participant), treatment, participantId, occasion.mode);
       if (code === undefined || isArmStopped({ model, participant })) return undefined;
       return { [member]: code } as Record<M, string>;
     },

@@ -54,7 +54,7 @@ export const close = studyAct({
     ...(approvals.length > 0 && { approvals }),
   }),
   done: ({ model }) => (model.status === 'closed' ? already('the study is closed already') : undefined),
-  problem: ({ asked: { approvals = [] }, askedAt }) => firstOf(approvalProblems(approvals, askedAt)),
+  problem: ({ asked: { approvals = [] }, occasion }) => firstOf(approvalProblems(approvals, occasion.at)),
   apply: ({ registered }, { at, data: { cause, reason } }) => ({
     status: 'closed',
     closedAt: at,
@@ -77,9 +77,9 @@ export const reopen = studyAct({
   },
   resolve: ({ approvals = [], ...asked }) => ({ ...asked, approvals }),
   done: ({ model }) => (model.status === 'open' ? already('the study is not closed') : undefined),
-  problem: ({ asked: { approvals = [], protocol }, askedAt, model }) =>
+  problem: ({ asked: { approvals = [], protocol }, model, occasion }) =>
     firstOf([
-      ...approvalProblems(approvals, askedAt, model.design.mode, APPROVAL_LACKING),
+      ...approvalProblems(approvals, occasion.at, model.design.mode, APPROVAL_LACKING),
       ...protocolProblems(protocol),
     ]),
   apply: ({ design, designs, registered }, { data: { protocol } }) => {

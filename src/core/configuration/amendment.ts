@@ -39,8 +39,7 @@ import { POLICY_KEYS } from './settings.ts';
 export type LevelRenamed = Extract<DesignChange, { kind: 'level-renamed' }>;
 
 /** What is asked for besides what the file says. */
-interface AmendmentRequest
-  extends Pick<Amend, 'user' | 'reason' | 'approvals' | 'history' | 'protocol' | 'askedAt'> {
+interface AmendmentRequest extends Pick<Amend, 'user' | 'reason' | 'approvals' | 'history' | 'protocol'> {
   /** The file cannot tell them from one level closed and another added. */
   readonly renamings: readonly LevelRenamed[];
   /** Arms on which nobody gets packs any more. */

@@ -41,13 +41,13 @@ interface LogOutcome {
   readonly type: 'recovered' | 'rotated' | 'overtaken';
 }
 
-export const logDecider: Decider<LogHistory, LogCommand, LogFact, LogOutcome> = {
+export const logDecider = {
   decide: decideLog,
   // What has overtaken a command is in the log.
   mayChange: () => false,
   evolve: logHistory.apply,
   fork: (state) => state,
-};
+} satisfies Decider<LogHistory, LogCommand, LogFact, LogOutcome>;
 
 function decideLog(state: LogHistory, command: LogCommand): Decision<LogFact, LogOutcome> {
   return command.type === 'recover' ? recover(state, command) : rotate(state, command);

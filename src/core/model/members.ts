@@ -6,7 +6,7 @@ import { z } from 'zod';
 import type { Approval, Protocol } from '../../../events/define.ts';
 import type { StudyConfiguration } from '../../../events/study.ts';
 import { freeTextProblem } from '../../base/text.ts';
-import { isDay, latestDay } from '../../base/time.ts';
+import { hasBegun, isDay } from '../../base/time.ts';
 import type { FieldProblem } from './outcomes.ts';
 import { problemsOfId } from './participant-id.ts';
 
@@ -83,21 +83,20 @@ export const ProtocolVersion = z.strictObject({ version: Person, date: Day.optio
 
 /**
  * What is wrong with approvals that were given outside the system, as far as that can be checked.
- * @param askedAt of a request, whose approvals must have been given; undefined for a replay
+ * @param at when they must have been given at the latest, in ISO 8601
  * @param lacking why a live study needs an approval; without it, no approval is needed
  */
 export function approvalProblems(
   approvals: readonly Approval[],
-  askedAt: string | undefined,
+  at: string,
   mode?: StudyConfiguration['mode'],
   lacking = '',
 ): FieldProblem[] {
   if (mode === 'live' && approvals.length === 0) return [{ field: 'approvals', why: lacking }];
-  const latest = askedAt === undefined ? undefined : latestDay(askedAt);
   return approvals.flatMap(({ on }, i) => {
     const field = `approvals[${i}].on`;
     if (!isDay(on)) return [{ field, why: NO_DAY }];
-    return latest !== undefined && on > latest ? [{ field, why: `${on} is in the future` }] : [];
+    return hasBegun(on, at) ? [] : [{ field, why: `${on} is in the future` }];
   });
 }
 

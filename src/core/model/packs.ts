@@ -8,6 +8,7 @@
 import { hash } from 'node:crypto';
 import type { StudyFact } from '../../../events/catalogue.ts';
 import type { Level } from '../../../events/study.ts';
+import type { Occasion } from '../write/decider.ts';
 import { askedLevel, type Design, levelNow } from './design.ts';
 import type { ForkableMap } from './forkable-map.ts';
 import { impossible, type StudyOutcome } from './outcomes.ts';
@@ -70,10 +71,10 @@ export function packFor(
   levels: readonly string[],
   treatment: string,
   id: string,
-  isReplay = false,
+  mode: Occasion['mode'],
 ): string | undefined {
   const packs = free.for(levels, design);
-  const hashed = isReplay ? packs.filter((pack) => pack.treatment === treatment) : packs;
+  const hashed = mode === 'replay' ? packs.filter((pack) => pack.treatment === treatment) : packs;
   return leastOfEachArm(hashed, id).get(treatment)?.code;
 }
 

@@ -102,10 +102,11 @@ export function usedVisits({ participants }: Pick<Model, 'participants'>): Reado
 export function amendmentProblem(
   before: Design,
   { approvals, changes, history, protocol }: Amendment,
-  { askedAt, used = NONE }: { readonly askedAt?: string | undefined; readonly used?: Used } = {},
+  at: string,
+  used: Used = NONE,
 ): StudyOutcome | undefined {
   const problems = [
-    ...approvalProblems(approvals, askedAt, before.mode, 'a live study can be amended only with an approval'),
+    ...approvalProblems(approvals, at, before.mode, 'a live study can be amended only with an approval'),
     ...protocolProblems(protocol),
     ...changesProblems(before, changes, used),
     ...historyProblems(changes, history, before),

@@ -23,12 +23,7 @@ export interface Register {
   readonly seedSource: 'configured' | 'drawn';
 }
 
-/** A command that replay makes from a record. A record must show less than a request must fulfil. */
-interface ReplayedCommand {
-  readonly isRecorded?: boolean | undefined;
-}
-
-export interface Randomize extends Repeatable, JudgedByDesign, ReplayedCommand {
+export interface Randomize extends Repeatable, JudgedByDesign {
   readonly type: 'randomize';
   readonly participantId: string;
   /** One level per factor, in the order of the design, under their current names. */
@@ -37,13 +32,7 @@ export interface Randomize extends Repeatable, JudgedByDesign, ReplayedCommand {
   readonly suspended?: boolean;
 }
 
-/** A command that somebody approved outside the system. */
-interface ApprovedCommand {
-  /** When it is asked for, in ISO 8601: nobody can have approved it later. Replay leaves it out. */
-  readonly askedAt?: string | undefined;
-}
-
-export interface Amend extends Repeatable, ApprovedCommand {
+export interface Amend extends Repeatable {
   readonly type: 'amend';
   /** The number of this amendment: one more than that of the last. */
   readonly amendment: number;
@@ -83,7 +72,7 @@ export interface RegisterPacks {
 }
 
 /** A list of allocations that was made elsewhere, or a part of it. */
-export interface RegisterList extends ApprovedCommand {
+export interface RegisterList {
   readonly type: 'register-list';
   /** Number of the list within the study. */
   readonly list: number;
@@ -107,7 +96,7 @@ export interface SkipEntries {
 }
 
 /** The import of another system's history begins. */
-export interface BeginImport extends JudgedByDesign, ApprovedCommand {
+export interface BeginImport extends JudgedByDesign {
   readonly type: 'begin-import';
   readonly import: string;
   readonly source: { readonly format: SourceFormat; readonly rows: number };

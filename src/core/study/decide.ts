@@ -36,7 +36,7 @@ import { impossible, type StudyOutcome } from '../model/outcomes.ts';
 import { idByPack, lacksPacks, listProblem, MAX_ENTRY_BYTES, packFor } from '../model/packs.ts';
 import { currentLevels, NONE, namedLevels } from '../model/participants.ts';
 import { isWeakSeed, Pcg64 } from '../random/pcg64.ts';
-import type { Decider, Decision } from '../write/decider.ts';
+import type { Decider, Decision, Occasion } from '../write/decider.ts';
 import { amendmentOf, amendmentProblem, staleAmendment, usedVisits } from './amendments.ts';
 import type {
   Amend,
@@ -76,49 +76,54 @@ const LASTING_OUTCOMES: ReadonlySet<StudyOutcome['type']> = new Set([
 
 type StudyDecision = Decision<StudyFact, StudyOutcome>;
 
-export function decide(state: StudyState, command: StudyCommand): StudyDecision {
+export function decide(state: StudyState, command: StudyCommand, occasion: Occasion): StudyDecision {
   if (command.type === 'register') return registerStudy(state, command);
   if (state.status === 'unregistered') return { outcome: { type: 'not-registered' } };
   switch (command.type) {
     case 'randomize':
-      return randomize(state, command);
+      return randomize(state, command, occasion);
     case 'recover':
       return recover(state, command);
     case 'begin-import':
     case 'import-participant':
     case 'end-import':
-      return decideImport(state, command);
+      return decideImport(state, command, occasion.at);
     case 'register-packs':
       return registerPacks(state, command);
     case 'register-list':
-      return registerList(state, command);
+      return registerList(state, command, occasion.at);
     case 'skip-entries':
       return skipEntries(state, command);
     default:
-      return decideInClear(state, command, 'choose');
+      return decideInClear(state, command, occasion, 'choose');
   }
 }
 
 export type ClearCommand = Amend | Force | ActCommand;
 
 /** The commands whose rules need nothing sealed, but for what a record chooses: they are checked in a blinded bundle, too. */
-export function decideInClear(model: Model, command: ClearCommand, source: Source): StudyDecision {
+export function decideInClear(
+  model: Model,
+  command: ClearCommand,
+  occasion: Occasion,
+  source: Source,
+): StudyDecision {
   switch (command.type) {
     case 'amend':
-      return amend(model, command);
+      return amend(model, command, occasion.at);
     case 'force':
       return decideForce(model, command, source);
     case 'act':
       return command.act === 'AllocationRevealed'
-        ? decideCodeBreak(model, command, source)
-        : decideAct(model, command, source);
+        ? decideCodeBreak(model, command, occasion, source)
+        : decideAct(model, command, occasion, source);
   }
 }
 
 export type TriableCommand = Randomize | RegisterPacks | RegisterList | SkipEntries | ClearCommand;
 
-/** What the outcome of a command would be, without drawing anything or choosing a pack. */
-export function tryOut(state: StudyState, command: TriableCommand): StudyOutcome {
+/** What the outcome of a command would be at this time, without drawing anything or choosing a pack. */
+export function tryOut(state: StudyState, command: TriableCommand, at: string): StudyOutcome {
   if (state.status === 'unregistered') return { type: 'not-registered' };
   switch (command.type) {
     case 'randomize': {
@@ -128,11 +133,11 @@ export function tryOut(state: StudyState, command: TriableCommand): StudyOutcome
     case 'register-packs':
       return registerPacks(state, command).outcome;
     case 'register-list':
-      return registerList(state, command).outcome;
+      return registerList(state, command, at).outcome;
     case 'skip-entries':
       return skipEntries(state, command).outcome;
     default:
-      return decideInClear(state, command, 'try').outcome;
+      return decideInClear(state, command, { at, mode: 'request' }, 'try').outcome;
   }
 }
 
@@ -165,7 +170,7 @@ export function algorithmOf({ ratio, ...configuration }: StudyConfiguration): Al
     : { name: 'wei-urn-method1-pcg64', version: ratio ? 2 : 1 };
 }
 
-function randomize(state: Model, command: Randomize): StudyDecision {
+function randomize(state: Model, command: Randomize, { mode }: Occasion): StudyDecision {
   const refused = randomizeRefusal(state, command);
   if (refused) return { outcome: refused };
   const { participantId, levels } = command;
@@ -178,8 +183,7 @@ function randomize(state: Model, command: Randomize): StudyDecision {
   );
   const treatment = design.slots[slot] ?? '';
   const named = namedLevels(design, levels);
-  const code =
-    state.lists === 0 ? undefined : packFor(state, levels, treatment, participantId, command.isRecorded);
+  const code = state.lists === 0 ? undefined : packFor(state, levels, treatment, participantId, mode);
   return {
     fact: {
       type: 'ParticipantRandomized',
@@ -298,14 +302,14 @@ function packEntriesProblem(
   return undefined;
 }
 
-function amend(model: Model, command: Amend): StudyDecision {
+function amend(model: Model, command: Amend, at: string): StudyDecision {
   const type = 'StudyAmended';
   const data = amendmentOf(command, model.design);
   const problem =
     repeated(model, command, () => digestOf(type, data)) ??
     stateProblem(model, type) ??
     staleAmendment(model.design, data) ??
-    amendmentProblem(model.design, data, { askedAt: command.askedAt, used: () => usedVisits(model) });
+    amendmentProblem(model.design, data, at, () => usedVisits(model));
   if (problem) return { outcome: problem };
   return { fact: { type, data, sections: requestSection(command) }, outcome: { type: 'amended' } };
 }
@@ -316,13 +320,14 @@ type BreakCommand = CommandOf<'AllocationRevealed'>;
 function decideCodeBreak(
   model: Model,
   command: BreakCommand,
+  occasion: Occasion,
   source: Source,
 ): Decision<StudyFact, StudyOutcome> {
   const { asked, by, brings = {} } = command;
   const { code } = asked;
   const participantId = code === undefined ? asked.participantId : idByPack(model, code);
   if (participantId !== undefined)
-    return decideAct(model, { ...command, asked: { ...asked, participantId } }, source);
+    return decideAct(model, { ...command, asked: { ...asked, participantId } }, occasion, source);
   const alone = { ...asked, participantId };
   const problem =
     repeated(model, by, () => askedDigest(breakCode, alone, model)) ??

@@ -29,10 +29,10 @@ type ImportFact = Extract<
 >;
 type ImportDecision = Decision<ImportFact, StudyOutcome>;
 
-export function decideImport(state: Model, command: ImportCommand): ImportDecision {
+export function decideImport(state: Model, command: ImportCommand, at: string): ImportDecision {
   switch (command.type) {
     case 'begin-import':
-      return decideBegin(state, command);
+      return decideBegin(state, command, at);
     case 'import-participant':
       return decideRow(state, command);
     case 'end-import':
@@ -40,7 +40,7 @@ export function decideImport(state: Model, command: ImportCommand): ImportDecisi
   }
 }
 
-function decideBegin(state: Model, command: BeginImport): ImportDecision {
+function decideBegin(state: Model, command: BeginImport, at: string): ImportDecision {
   const { source, sha256, treatmentMap, generator, bgState, seed, seedKnown, proof, approvals } = command;
   const data = {
     ...{ approvals: [...approvals], generator, import: command.import, proof },
@@ -54,7 +54,7 @@ function decideBegin(state: Model, command: BeginImport): ImportDecision {
   const problem =
     importProblem(state, 'HistoryImported') ??
     (isAmendedSince(state, command) ? ({ type: 'amended-meanwhile' } as const) : undefined) ??
-    beginProblem(state, data, command.askedAt) ??
+    beginProblem(state, data, at) ??
     generatorProblem(state, command);
   if (problem) return { outcome: problem };
   return { fact: { type: 'HistoryImported', data, sections }, outcome: { type: 'import-begun' } };
@@ -76,12 +76,12 @@ export const ONLY_CSV =
 export function beginProblem(
   { design, participants }: Model,
   { approvals, generator, proof, seedKnown, source }: DataOf<'HistoryImported'>,
-  askedAt?: string,
+  at: string,
 ): StudyOutcome | undefined {
   if (!participants.isEmpty()) return { type: 'not-empty' };
   const [problem] = approvalProblems(
     approvals,
-    askedAt,
+    at,
     design.mode,
     'a history can be imported into a live study only with an approval',
   );

@@ -19,7 +19,8 @@ type DecisionOf<T extends StudyFact['type']> = Decision<FactOf<T>, StudyOutcome>
 
 export function registerList(
   state: Model,
-  { approvals, askedAt, entries, file, first, list }: RegisterList,
+  { approvals, entries, file, first, list }: RegisterList,
+  at: string,
 ): DecisionOf<'ListRegistered'> {
   const fact: FactOf<'ListRegistered'> = {
     type: 'ListRegistered',
@@ -28,7 +29,7 @@ export function registerList(
   };
   const problem =
     stateProblem(state, fact.type) ??
-    registrationProblem(state, fact.data, askedAt) ??
+    registrationProblem(state, fact.data, at) ??
     contentsProblem(state, fact.sections.list);
   return problem ? { outcome: problem } : { fact, outcome: { type: 'list-registered' } };
 }
@@ -42,7 +43,7 @@ function withLevels<T extends { readonly levels?: readonly string[] | undefined 
 export function registrationProblem(
   { design, entries, methodDesign }: Model,
   { approvals, count, list }: FactOf<'ListRegistered'>['data'],
-  askedAt?: string,
+  at: string,
 ): StudyOutcome | undefined {
   if (methodDesign.method !== 'list') return NO_LIST;
   if (list !== entries.lists + 1) return stale(`the next list is number ${entries.lists + 1}`, 'list');
@@ -50,7 +51,7 @@ export function registrationProblem(
   return firstOf(
     approvalProblems(
       approvals,
-      askedAt,
+      at,
       design.mode,
       'a list can be registered in a live study only with an approval',
     ),

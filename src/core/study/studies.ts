@@ -121,11 +121,11 @@ export class Studies {
    * @throws DomainError as `submit`
    */
   async tryOut(stream: string, command: TriableCommand): Promise<WriteResult<StudyOutcome>> {
-    const { gate, runner } = this.#parts;
+    const { gate, runner, tools } = this.#parts;
     const refusal = gate.refusal(stream, 'write') ?? this.#awaitsRecovery(stream);
     if (refusal) throw refusal;
     const tried = () => ({
-      outcome: tryOut(runner.state(studyState, stream), command),
+      outcome: tryOut(runner.state(studyState, stream), command, tools.now().toISOString()),
       revision: runner.revision(stream),
     });
     const known = tried();
@@ -332,7 +332,7 @@ export async function performAct(
   const { fits, isJudgedOnce } = actOf(act);
   const amendment = isJudgedOnce ? design.amendment : undefined;
   // That the members are those of the act is lost where acts are treated alike.
-  const command = { type: 'act', act, asked, by, amendment, askedAt: new Date().toISOString() } as ActCommand;
+  const command = { type: 'act', act, asked, by, amendment } as ActCommand;
   const state = runner.state(studyState, stream);
   const misfit = state.status === 'unregistered' ? undefined : fits?.(asked, state);
   if (misfit && !(await wasAnswered(studies, study, by.idempotencyKey, command)))

@@ -8,9 +8,17 @@ export interface Decision<F, Outcome> {
   readonly outcome: Outcome;
 }
 
+/** On what occasion a command is decided. */
+export interface Occasion {
+  /** In ISO 8601. If a fact follows, its record has this time. */
+  readonly at: string;
+  /** Whether it is asked for now, or a replay decides a record of it again. */
+  readonly mode: 'request' | 'replay';
+}
+
 export interface Decider<State, Command, F extends Fact, Outcome> {
-  /** Pure: the same state and command give the same decision, in a batch of one or of thousands of commands. */
-  decide(state: State, command: Command): Decision<F, Outcome>;
+  /** Pure: the same state, command and occasion give the same decision, in a batch of one or of thousands of commands. */
+  decide(state: State, command: Command, occasion: Occasion): Decision<F, Outcome>;
   /**
    * Whether an outcome without a fact may be another one as soon as another process writes: a paused study may have been
    * resumed, but an id that is taken stays taken. The writer answers such an outcome only from the present end of the log.

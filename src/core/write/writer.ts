@@ -210,7 +210,8 @@ export class Writer<State, Command, F extends Fact, Outcome> {
         continue;
       }
       try {
-        const { fact, outcome } = this.#decider.decide(state, item.command);
+        const at = this.#tools.now().toISOString();
+        const { fact, outcome } = this.#decider.decide(state, item.command, { at, mode: 'request' });
         let revision = expectedRevision + batch.events.length;
         if (fact) {
           const header = {
@@ -218,13 +219,13 @@ export class Writer<State, Command, F extends Fact, Outcome> {
             log: this.#logId,
             stream: this.#stream,
             revision: ++revision,
-            at: this.#tools.now().toISOString(),
+            at,
             actor: item.actor,
           };
           const record = encodeRecord(header, fact, this.#tools.newSalt);
           bytes += record.record.length + record.sealed.length;
           if (bytes > this.#limits.batchBytes && batch.records.length > 0) break;
-          const { id, log, stream, at, actor } = header;
+          const { id, log, stream, actor } = header;
           const { type, data, sections } = fact;
           // Member by member: spreading both would take longer than the rest of this loop.
           const event = { id, log, stream, revision, at, actor, type, data, sections } as LogEvent;
@@ -382,8 +383,10 @@ export class Writer<State, Command, F extends Fact, Outcome> {
 
   #known(command: Command): WriteResult<Outcome> | undefined {
     const { state, revision } = this.#folded;
+    const at = this.#tools.now().toISOString();
     try {
-      const { fact, outcome } = this.#decider.decide(this.#decider.fork(state), command);
+      const fork = this.#decider.fork(state);
+      const { fact, outcome } = this.#decider.decide(fork, command, { at, mode: 'request' });
       return fact || this.#decider.mayChange(outcome) ? undefined : { outcome, revision };
     } catch {
       return undefined;

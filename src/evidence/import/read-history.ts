@@ -53,8 +53,7 @@ export function planOf(
   const history = readHistory(table, design, options.format, treatmentMap);
   const begin = {
     ...beginning(options, history, file, treatmentMap),
-    ...{ approvals, askedAt: new Date().toISOString(), amendment: design.amendment },
-    ...{ import: state.importing?.import ?? randomUUID() },
+    ...{ approvals, amendment: design.amendment, import: state.importing?.import ?? randomUUID() },
   };
   const rows = history.map(({ instant: _, ...row }, place): ImportParticipant => {
     return { type: 'import-participant', import: begin.import, place, ...row };

@@ -189,7 +189,7 @@ export class CodeBreaks {
     const { participantId, code, category, where, idempotencyKey, reveal, shownAt, randomizedAt, urgency } =
       asked;
     const by = { user: actor.user, where, idempotencyKey };
-    const more = { brings: { reveal, shownAt }, randomizedAt, askedAt: this.#now().toISOString(), urgency };
+    const more = { brings: { reveal, shownAt }, randomizedAt, urgency };
     const command = breakCommand({ participantId, code, category, ...grounds }, by, more);
     const { outcome, revision } = await this.#parts.studies.submit(stream, command, actor);
     // Somebody may have got the pack since. Their arm must not be shown: the record does not name them.

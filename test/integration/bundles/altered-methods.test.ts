@@ -37,7 +37,7 @@ import {
   skipping,
 } from '../../support/altered-methods.ts';
 import { CONFIGURATION } from '../../support/facts.ts';
-import { arm, C, COOK, DUPAGE, ratio, retired, SEX, SITE, urn } from '../../support/life.ts';
+import { APPROVAL, arm, C, COOK, DUPAGE, ratio, retired, SEX, SITE, urn } from '../../support/life.ts';
 import {
   ATTEMPT,
   BLOCKS,
@@ -139,6 +139,7 @@ bundlesOf(LISTED).alterations('both verifiers of altered lists', {
     ['too few entries', data({ count: 3 }), sooner('first', '002')],
     ['too many entries', data({ count: 4001 })],
     ['no approval', data({ approvals: [] })],
+    ['an approval of the future', data({ approvals: [{ ...APPROVAL, on: '9999-12-31' }] })],
     ['by a key', by('nurse')],
   ],
   second: [['another file', onList((list) => Object.assign(list, { file: 'a'.repeat(64) })), inFull()]],

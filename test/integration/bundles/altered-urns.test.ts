@@ -53,8 +53,8 @@ import {
   WHOLE,
 } from '../../support/lives/urns.ts';
 
-const APPROVAL = { on: '2100-12-31', name: 'A', role: 'sponsor' };
-const approvedOn = (on: string) => data({ approvals: [{ ...APPROVAL, on }] });
+const approvedOn = (on: string) => data({ approvals: [{ name: 'A', role: 'sponsor', on }] });
+const recordedAt = (at: string) => changed((record) => Object.assign(record, { at }));
 const later = (at: string, ms: number) => new Date(Date.parse(at) + ms).toISOString();
 /** Says that something happened so long after a record was written. */
 const shown = (name: string, ms: number) =>
@@ -93,7 +93,10 @@ alterations('both verifiers of an altered study that was closed and reopened', {
   ],
   closed: [
     ['an empty list of approvals', data({ approvals: [] })],
-    ['February 30th', approvedOn('2028-02-30')],
+    ['February 30th', approvedOn('2024-02-30')],
+    ['a day before it begins', both(recordedAt('2099-12-31T09:59:59.999Z'), approvedOn('2100-01-01'))],
+    ['a day that begins', both(recordedAt('2099-12-31T10:00:00.000Z'), approvedOn('2100-01-01')), 'ok'],
+    ['a day too late', both(recordedAt('2099-12-31T10:00:00.000Z'), approvedOn('2100-01-02'))],
     ['no closing', gone, 'reopened'],
     ['the Idempotency-Key of the pause', request('pause-1'), inFull()],
     ['that of another user', request('er-1'), 'ok'],

@@ -45,9 +45,9 @@ import { temporaryFolders } from '../../support/temporary-folder.ts';
 
 const newFolder = temporaryFolders();
 const SHOWN_AT = '2026-03-04T02:11:09.120Z';
-const APPROVAL = { name: 'Dr. <A.> Ruiz', role: 'sponsor', on: '2027-09-20', reference: 'Amendment 3' };
+const APPROVAL = { name: 'Dr. <A.> Ruiz', role: 'sponsor', on: '2026-02-20', reference: 'Amendment 3' };
 const approvals = [APPROVAL];
-const approved = 'approved by Dr. &lt;A.&gt; Ruiz (sponsor, 2027-09-20, Amendment 3)';
+const approved = 'approved by Dr. &lt;A.&gt; Ruiz (sponsor, 2026-02-20, Amendment 3)';
 const GROUNDS = { reason: 'anaphylaxis & shock', requestedBy: 'Dr. Krämer' };
 const note = 'ZZNOTE <of> the correction';
 const { treatments } = CONFIGURATION;

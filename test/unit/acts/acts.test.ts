@@ -48,7 +48,7 @@ import {
   VISITS,
 } from '../../support/act-table.ts';
 import { asCommand, type FlatAct, tryWritten, writtenDecider } from '../../support/acts.ts';
-import { event } from '../../support/facts.ts';
+import { ASKED, event } from '../../support/facts.ts';
 import { check } from '../../support/property.ts';
 import { frozenSamples } from '../../support/samples.ts';
 import { importingTrial, TrialRun } from '../../support/trial-run.ts';
@@ -100,9 +100,9 @@ function example(name: ActName, trial: TrialRun, more: Members = {}): FlatAct {
   return { act: name, ...asked(codesOf(trial)), ...brings, ...more };
 }
 
-function recorded(trial: TrialRun, command: FlatAct): StudyFact {
+function recorded(trial: TrialRun, command: FlatAct, occasion = ASKED): StudyFact {
   const { length } = trial.facts;
-  expect(trial.ask(command), JSON.stringify(command)).toMatchObject({ type: 'recorded' });
+  expect(trial.ask(command, occasion), JSON.stringify(command)).toMatchObject({ type: 'recorded' });
   expect(trial.facts).toHaveLength(length + 1);
   return trial.facts.at(-1) as StudyFact;
 }
@@ -235,7 +235,7 @@ describe('the record of', () => {
     const [trial, fork, replay] = [lived(row, DUPAGE, begun(DUPAGE)), lived(row), lived(row)];
     const command = example(row.name, trial);
     for (const one of [trial, fork]) recorded(one, command);
-    recorded(replay, { ...command, askedAt: undefined });
+    recorded(replay, command, { ...ASKED, mode: 'replay' });
     for (const one of [fork, replay]) {
       expect(one.facts).toEqual(trial.facts);
       expect(shownOf(one)).toEqual(shownOf(trial));
@@ -252,8 +252,9 @@ it.each<[ActName, Members, why?: string]>([
   ['CodesWithdrawn', { count: 2 }, 'not the number of the packs'],
 ])('what %s chose must be possible in a record whose lists are withheld: %j', (name, chosen, why) => {
   const { registered } = lived(ACTS[name]);
-  const command = asCommand(example(name, lived(ACTS[name]), { askedAt: undefined }));
-  const decide = (model: Model) => decideInClear(model, command, { recorded: chosen });
+  const command = asCommand(example(name, lived(ACTS[name])));
+  const decide = (model: Model) =>
+    decideInClear(model, command, { ...ASKED, mode: 'replay' }, { recorded: chosen });
   const [field] = Object.keys(chosen);
   if (why) expect(decide(registered)).toEqual({ outcome: { type: 'impossible', field, why } });
   else expect(decide(registered).fact?.data).toMatchObject(chosen);

@@ -7,6 +7,7 @@ import { configurationDifferences, type StudyInFile } from '../../../src/core/co
 import { changedDesign, registeredDesign } from '../../../src/core/model/design.ts';
 import { amendmentOf, amendmentProblem } from '../../../src/core/study/amendments.ts';
 import { added, amend, closed, ratio, reopened, retired } from '../../support/arbitrary-life.ts';
+import { ASKED } from '../../support/facts.ts';
 import { levelsOf, visits } from '../../support/life.ts';
 import { check } from '../../support/property.ts';
 import { fileOf, sites } from './support.ts';
@@ -171,7 +172,7 @@ describe('any file that amendments can follow', () => {
     for (const [i, wanted] of files.entries()) {
       const changes = changesTo(wanted, registered, now, []);
       const fact = amendmentOf(amend(changes, i + 1, { protocol: { version: String(i) } }), now);
-      const problem = amendmentProblem(now, fact);
+      const problem = amendmentProblem(now, fact, ASKED.at);
       // If the file leaves out arms, the numbers of a ratio may have a common divisor.
       if (problem && JSON.stringify(problem).includes('can be divided')) continue;
       expect(problem).toBeUndefined();

@@ -9,7 +9,7 @@ import { type ClearCommand, decideInClear } from '../../../src/core/study/decide
 import { balance, evolve, fork, studyState } from '../../../src/core/study/fold.ts';
 import { asCommand, type Written, writtenDecider } from '../../support/acts.ts';
 import { type LifeStep, lifeStep, lived } from '../../support/arbitrary-life.ts';
-import { CONFIGURATION, event, randomize } from '../../support/facts.ts';
+import { ASKED, CONFIGURATION, event, randomize } from '../../support/facts.ts';
 import { folded } from '../../support/folded.ts';
 import { beginImport, drawnRows, IMPORT } from '../../support/import-facts.ts';
 import { check } from '../../support/property.ts';
@@ -124,8 +124,8 @@ describe('a model without the sealed sections', () => {
         for (const next of asked) {
           const command = inClearOf(next(model.design.amendment + 1));
           if (!command) continue;
-          const fact = decideInClear(fork(model) as Model, command, { recorded: {} }).fact;
-          expect(decideInClear(all, command, 'choose').fact).toEqual(fact);
+          const fact = decideInClear(fork(model) as Model, command, ASKED, { recorded: {} }).fact;
+          expect(decideInClear(all, command, ASKED, 'choose').fact).toEqual(fact);
           if (fact) evolve(fork(model), { ...event(fact, trial.facts.length), sections: {} } as LogEvent);
         }
         expect(clearPart(fork(model) as Model)).toEqual(before);

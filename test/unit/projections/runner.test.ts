@@ -10,6 +10,7 @@ import type { Position, StoredRecord, Subscriber, Subscription } from '../../../
 import { MemoryStore } from '../../../src/store/memory.ts';
 import { altered } from '../../support/altered-record.ts';
 import {
+  ASKED,
   OPERATOR,
   paused,
   randomize,
@@ -94,8 +95,8 @@ function shown(runner: Runner): unknown {
     config: runner.state(studyConfig, stream),
     participants: runner.state(participants, stream).inOrder,
     balance: runner.state(balance, stream)?.view(),
-    next: decide(runner.state(studyState, stream), randomize('next')),
-    taken: decide(runner.state(studyState, stream), randomize('1')),
+    next: decide(runner.state(studyState, stream), randomize('next'), ASKED),
+    taken: decide(runner.state(studyState, stream), randomize('1'), ASKED),
     halted: runner.halted(stream)?.message,
   }));
 }

@@ -35,7 +35,7 @@ import {
   retired,
   SITES,
 } from '../../support/arbitrary-life.ts';
-import { CONFIGURATION, LEVELS, randomize } from '../../support/facts.ts';
+import { ASKED, CONFIGURATION, LEVELS, randomize } from '../../support/facts.ts';
 import { arm, renamedLevel, site, visits } from '../../support/life.ts';
 import { check } from '../../support/property.ts';
 import { TrialRun } from '../../support/trial-run.ts';
@@ -131,7 +131,7 @@ describe('an amendment is refused for', () => {
     ['protocol.date', 'it is not a day of the calendar', [], { protocol: { version: '3', date: NO_DAY.on } }],
   ])('%s: %s', (field, why, changes, more) => {
     const problem = { field: field.replace(/^\[/, 'changes['), why };
-    expect(amendmentProblem(design, amendmentOf(amend(changes, 1, more), design))).toEqual({
+    expect(amendmentProblem(design, amendmentOf(amend(changes, 1, more), design), ASKED.at)).toEqual({
       type: 'not-amendable',
       problems: [problem],
     });
@@ -154,7 +154,7 @@ describe('an amendment is refused for', () => {
     const method = ['blocks', 'list'].includes(name) ? { name, by: ['9'] } : { name };
     const other = { name: 'S', mode: 'test', treatments, factors, method } as StudyConfiguration;
     const before = registeredDesign(other);
-    expect(amendmentProblem(before, amendmentOf(amend([change], 1, { history }), before))).toEqual({
+    expect(amendmentProblem(before, amendmentOf(amend([change], 1, { history }), before), ASKED.at)).toEqual({
       ...{ type: 'not-amendable', problems: [{ field, why }] },
     });
   });

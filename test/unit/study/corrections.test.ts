@@ -10,9 +10,10 @@ import { actOf } from '../../../src/core/acts/acts.ts';
 import type { BalanceView } from '../../../src/core/model/balance.ts';
 import { countedLevels, currentId, currentLevels } from '../../../src/core/model/participants.ts';
 import type { Force } from '../../../src/core/study/commands.ts';
+import type { Occasion } from '../../../src/core/write/decider.ts';
 import type { FlatAct, Written } from '../../support/acts.ts';
 import { force as forceIn } from '../../support/arbitrary-life.ts';
-import { CONFIGURATION, LEVELS, randomize } from '../../support/facts.ts';
+import { ASKED, CONFIGURATION, LEVELS, randomize } from '../../support/facts.ts';
 import { check } from '../../support/property.ts';
 import { TrialRun } from '../../support/trial-run.ts';
 import { voided } from '../../support/visits.ts';
@@ -107,6 +108,28 @@ describe('a request that does not fit the design', () => {
 });
 
 describe('a voided participant', () => {
+  it('is not voided, or reinstated, by a key of whoever randomized them in a live study; replays do not ask', () => {
+    const own = { user: 'nurse', isKey: true };
+    const refused = { type: 'own-allocation' };
+    for (const [before, command] of [
+      [[], VOID],
+      [[VOID], REINSTATE],
+    ] as const) {
+      const ask = (by: object, more = {}, mode: Occasion['mode'] = 'request') => {
+        const trial = begun(more);
+        trial.all(before);
+        return trial.ask({ ...command, ...by }, { ...ASKED, mode });
+      };
+      expect(ask(own)).toEqual(refused);
+      expect(ask({ ...own, user: 'Nurse' })).toEqual(refused);
+      for (const outcome of [
+        ...[ask({ ...own, user: 'clerk' }), ask({ ...own, isKey: false }), ask(own, { mode: 'test' })],
+        ask(own, {}, 'replay'),
+      ])
+        expect(outcome).toMatchObject({ type: 'recorded' });
+    }
+  });
+
   it.each([
     ['ineligible', 'kept'],
     ['other', 'kept'],

@@ -7,6 +7,7 @@ import { decide, studyDecider } from '../../../src/core/study/decide.ts';
 import { evolve, studyState } from '../../../src/core/study/fold.ts';
 import { writtenDecider } from '../../support/acts.ts';
 import {
+  ASKED,
   CONFIGURATION,
   event,
   NURSE,
@@ -35,7 +36,7 @@ it('a study is registered with the first generator state from its seed, which is
     [2n ** 96n - 1n, true],
     [2n ** 96n, false],
   ] as const) {
-    const { fact } = decide(studyState.initial(), { ...REGISTER, seed, seedSource: 'configured' });
+    const { fact } = decide(studyState.initial(), { ...REGISTER, seed, seedSource: 'configured' }, ASKED);
     expect(fact?.data).toMatchObject({ seedSource: 'configured', seedWeak });
     const generator = { seed: `${seed}`, bgState: Pcg64.fromSeed(seed).snapshot() };
     expect(fact?.sections).toEqual({ generator });

@@ -6,7 +6,7 @@ import { goalOf } from '../../../src/core/model/limits.ts';
 import { approvalProblems } from '../../../src/core/model/members.ts';
 import { STATUSES, type Status } from '../../../src/core/model/outcomes.ts';
 import type { FlatAct, Written } from '../../support/acts.ts';
-import { CONFIGURATION, LEVELS, REGISTER, randomize, SEED } from '../../support/facts.ts';
+import { ASKED, CONFIGURATION, LEVELS, REGISTER, randomize, SEED } from '../../support/facts.ts';
 import { renamedLevel } from '../../support/life.ts';
 import { importingTrial, TrialRun } from '../../support/trial-run.ts';
 
@@ -92,8 +92,7 @@ it.each<[string, boolean, Parameters<typeof isWithin>[0]]>([
 });
 
 describe('an approval', () => {
-  const problems = (on: string, askedAt?: string) =>
-    approvalProblems([APPROVAL, { ...APPROVAL, on }], askedAt);
+  const problems = (on: string, at = ASKED.at) => approvalProblems([APPROVAL, { ...APPROVAL, on }], at);
 
   it('is needed only to reopen a live study', () => {
     const unapproved = { ...REOPEN, approvals: [] };
@@ -122,11 +121,9 @@ describe('an approval', () => {
   it.each([
     ['2026-11-25T09:59:59.999Z', '2026-11-25', '2026-11-26'],
     ['2026-12-31T10:00:00.000Z', '2027-01-01', '2027-01-02'],
-  ])('of a request at %s is of %s at the latest', (askedAt, last, next) => {
-    expect(problems(last, askedAt)).toEqual([]);
-    expect(problems(next, askedAt)).toEqual([{ field: 'approvals[1].on', why: `${next} is in the future` }]);
-    // Replay leaves it out.
-    expect(problems(next)).toEqual([]);
+  ])('at %s is of %s at the latest', (at, last, next) => {
+    expect(problems(last, at)).toEqual([]);
+    expect(problems(next, at)).toEqual([{ field: 'approvals[1].on', why: `${next} is in the future` }]);
   });
 
   it('is judged in each request that has one, but not again when the request is repeated', () => {
@@ -139,16 +136,17 @@ describe('an approval', () => {
       [begun(CLOSE), REOPEN],
       [begun(), amend],
     ] as const) {
-      const askedAt = '2026-08-30T09:00:00Z';
-      const asked = { ...command, approvals: [APPROVAL], idempotencyKey: 'k', askedAt };
-      const refused = trial.ask(asked);
+      const early = { ...ASKED, at: '2026-08-30T09:00:00Z' };
+      const asked = { ...command, approvals: [APPROVAL], idempotencyKey: 'k' };
+      const refused = trial.ask(asked, early);
       expect(refused.type === 'not-amendable' ? refused.problems[0] : refused).toMatchObject({
         ...{ field: 'approvals[0].on', why: '2026-09-01 is in the future' },
       });
       const undated = { ...asked, approvals: [{ ...APPROVAL, on: '2026-13-01' }] };
-      expect(JSON.stringify(trial.ask(undated))).toContain('it is not a day of the calendar');
-      expect(trial.ask({ ...asked, askedAt: '2026-08-31T10:00:00Z' }).type).toMatch(/^(recorded|amended)$/);
-      expect(trial.ask(asked)).toMatchObject({ type: 'done-before' });
+      expect(JSON.stringify(trial.ask(undated, early))).toContain('it is not a day of the calendar');
+      const { type } = trial.ask(asked, { ...early, at: '2026-08-31T10:00:00Z' });
+      expect(type).toMatch(/^(recorded|amended)$/);
+      expect(trial.ask(asked, early)).toMatchObject({ type: 'done-before' });
     }
   });
 

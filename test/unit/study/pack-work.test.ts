@@ -7,7 +7,7 @@ import { syncBuiltinESMExports } from 'node:module';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Members } from '../../../src/core/model/outcomes.ts';
 import { tryWritten, type Written, writtenDecider } from '../../support/acts.ts';
-import { CONFIGURATION, LEVELS, randomize } from '../../support/facts.ts';
+import { ASKED, CONFIGURATION, LEVELS, randomize } from '../../support/facts.ts';
 import { TrialRun } from '../../support/trial-run.ts';
 import { dispense as dispensed, listOf, replace as replaced } from '../../support/visits.ts';
 
@@ -157,7 +157,7 @@ describe('the work of', () => {
         .filter(({ treatment }) => treatment === arm).length;
       let replayed: ReturnType<typeof writtenDecider.decide> | undefined;
       const done = workOf(() => {
-        replayed = writtenDecider.decide(trial.state, { ...command, askedAt: undefined });
+        replayed = writtenDecider.decide(trial.state, command, { ...ASKED, mode: 'replay' });
       });
       expect(done).toMatchObject({ hashes: own, comparisons: own - 1 });
       expect(replayed).toEqual(writtenDecider.decide(trial.state, command));

@@ -72,6 +72,7 @@ function mismatchesOf(
   const refused = (outcome: StudyOutcome) => [undecided(event.type, outcome)];
   if (event.type === 'StudyRegistered') return model ? refused({ type: 'already-registered' }) : [];
   if (!model) return refused({ type: 'not-registered' });
+  const occasion = { at: event.at, mode: 'replay' } as const;
   switch (event.type) {
     case 'ParticipantRandomized': {
       const outcome = enrolmentRefusal(event, model);
@@ -85,7 +86,7 @@ function mismatchesOf(
       return wrong && !problem ? [wrong] : problemsOf(event.type, model, problem ?? closedThen(event, model));
     }
     case 'HistoryImported':
-      return problemsOf(event.type, model, beginProblem(model, event.data));
+      return problemsOf(event.type, model, beginProblem(model, event.data, event.at));
     case 'ParticipantImported': {
       const { participantId } = event.data;
       const taken = model.participants.find(participantId);
@@ -99,17 +100,18 @@ function mismatchesOf(
     case 'CodesRegistered':
       return problemsOf(event.type, model, listProblem(model, event.data));
     case 'ListRegistered':
-      return problemsOf(event.type, model, registrationProblem(model, event.data));
+      return problemsOf(event.type, model, registrationProblem(model, event.data, event.at));
     case 'EntriesSkipped':
       return problemsOf(event.type, model, skipProblem(model, event.data));
     case 'StudyRecovered':
       return model.recovery >= event.data.recovery ? refused({ type: 'already-recovered' }) : [];
     case 'StudyAmended':
-      return differing(event, decideInClear(model, amendCommandOf(event), { recorded: {} }));
+      return differing(event, decideInClear(model, amendCommandOf(event), occasion, { recorded: {} }));
     default: {
       const act = actOf(event.type);
       const recorded = membersOf(act.writes, event);
-      return differing(event, decideInClear(model, commandIn(act, event, { isSupply }), { recorded }));
+      const command = commandIn(act, event, { isSupply });
+      return differing(event, decideInClear(model, command, occasion, { recorded }));
     }
   }
 }

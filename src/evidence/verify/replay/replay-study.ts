@@ -83,10 +83,8 @@ export class StudyReplay implements Replay {
   #mismatches(event: StudyEvent, sections: readonly string[]): readonly Mismatch[] {
     const invalid = this.#checks.mismatch(event, sections, this.model);
     if (invalid) return [invalid];
-    const { fact, outcome } = decide(
-      this.#state,
-      commandOf(event, this.#state, this.#checks.isSupply(event)),
-    );
+    const command = commandOf(event, this.#state, this.#checks.isSupply(event));
+    const { fact, outcome } = decide(this.#state, command, { at: event.at, mode: 'replay' });
     if (!fact) return [undecided(event.type, outcome)];
     const differences = factDifferences(fact, event);
     if (differences.length > 0) return differenceMismatches(differences);
@@ -154,7 +152,6 @@ function randomizeCommandOf(event: EventOf<'ParticipantRandomized'>, factors: Fa
     levels: levelsByFactor(event.data.levels, factors),
     user: event.actor.user,
     idempotencyKey: event.sections.request?.idempotencyKey,
-    isRecorded: true,
   };
 }
 

@@ -178,7 +178,7 @@ function commandOf({ http, accepted: { key }, body }: BodyRequest<Body>): Amend 
   if (problems.length > 0) throw new HttpProblem(400, sentence(problems));
   return {
     ...{ type: 'amend', user: key.user, idempotencyKey: idempotencyKeyOf(http) },
-    ...{ amendment, changes, history, reason, approvals, protocol, askedAt: new Date().toISOString() },
+    ...{ amendment, changes, history, reason, approvals, protocol },
   };
 }
 
