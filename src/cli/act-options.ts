@@ -305,9 +305,7 @@ export function refusalError(
     );
   const look = id === undefined ? 'run it again' : 'urn participants history';
   const hint = commands ?? (word === 'stale' ? look : undefined);
-  return new UsageError(
-    `${study}: nothing was recorded: ${says}${hint === undefined ? '' : ` (hint: ${hint})`}`,
-  );
+  return new UsageError(`nothing was recorded: ${says}${hint === undefined ? '' : ` (hint: ${hint})`}`);
 }
 
 /** The option that gives a member, or part of one. Most have its name. */

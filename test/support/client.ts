@@ -1,6 +1,7 @@
 /** A client of the service that checks the envelope of every answer. */
 import { connect } from 'node:net';
 import { expect } from 'vitest';
+import { REFUSALS } from '../../src/base/refusals.ts';
 
 export interface Answer {
   readonly status: number;
@@ -47,8 +48,18 @@ export function checked(status: number, headers: Headers, text: string, success 
   expect(typeof body.message).toBe('string');
   expect(body.results).toBeTypeOf('object');
   expect(body.results).not.toBeNull();
+  expectWord(status, headers, body.message);
   if (status < 400) expect(body.message).toMatch(success);
   return { status, headers, text, message: body.message, results: body.results } as Answer;
+}
+
+/** Every answer of 400 or more says why, by a word that has this status. */
+function expectWord(status: number, headers: Headers, message: string): void {
+  const word = headers.get('urn-refused');
+  const row = Object.entries(REFUSALS).find(([one]) => one === word)?.[1];
+  expect(row ? [row.status].flat() : ['none'], `${word}: ${message}`).toContain(
+    status < 400 ? 'none' : status,
+  );
 }
 
 /** The operations about a study, asked with one key. */

@@ -489,11 +489,11 @@ function metricsApp(registry: Registry): Express {
     response.type('text/plain').send('ok\n');
   });
   app.use((_, response) => {
-    response.status(404).type('text/plain').send('/metrics or /healthz\n');
+    response.status(404).set(refusedHeader('not-found')).type('text/plain').send('/metrics or /healthz\n');
   });
   // Express recognizes an error handler by its four parameters. Its default one would show the stack.
   app.use((_error: unknown, _request: Request, response: Response, _next: NextFunction) => {
-    response.status(500).type('text/plain').send('failed\n');
+    response.status(500).set(refusedHeader('failed')).type('text/plain').send('failed\n');
   });
   return app;
 }

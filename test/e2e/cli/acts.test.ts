@@ -98,7 +98,7 @@ const ROWS: Readonly<Record<string, (packs: Given) => Row>> = {
     said: 'Sleep: pack P?? given to 001 for V2 (revision #)',
     event: 'PackDispensed',
     again:
-      '2 urn: 001 has a pack for V2 already: nothing was recorded (hint: urn participants correct-dispensation, urn codes replace)',
+      '2 urn: nothing was recorded: 001 has a pack for V2 already (hint: urn participants correct-dispensation, urn codes replace)',
   }),
   'participants correct-dispensation': ({ atVisit }) => ({
     needs: { id: '001', code: atVisit, cause: 'entry', note: 'a slip' },
@@ -417,7 +417,10 @@ const REFUSED: readonly (readonly [line: string[], why: string])[] = [
      --protocol "3.0,soon": "soon" is not a date of the form YYYY-MM-DD (write 'VERSION[,DATE]', such as '3.0,2027-02-20')
      --reason: contains a control character`,
   ],
-  [typed`studies pause Live --reason x`, 'Live is closed: nothing was recorded (hint: urn studies reopen)'],
+  [
+    typed`studies pause Live --reason x`,
+    'nothing was recorded: the study is closed (hint: urn studies reopen)',
+  ],
 ];
 
 describe('what is not possible', () => {

@@ -180,7 +180,7 @@ effect             No count in any urn changes. A new level begins with the same
       expect(outcome).toEqual({ type: 'import-begun' });
     });
     expect(await refusal(amend(withSites(COOK, DUPAGE, MCLEAN), ...RUIZ))).toBe(
-      'urn: Sleep cannot be amended while a history is being imported\n',
+      'urn: nothing was recorded: a history is being imported into the study (hint: wait until it is in)\n',
     );
   });
 

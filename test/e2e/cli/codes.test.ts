@@ -336,7 +336,7 @@ describe('packs at visits', () => {
     }
     expect(answers.length).toBeGreaterThan(1);
     expect(answers.at(-1)).toBe(
-      '2 urn: no pack is left that this participant could have: nothing was recorded (hint: urn codes list, urn codes add)',
+      '2 urn: nothing was recorded: there are not enough packs left for this participant (hint: urn codes list, urn codes add)',
     );
     await expectSound(data);
   });

@@ -93,7 +93,7 @@ it('a log that was moved goes on in the target, and its source says so and takes
     message: expect.stringMatching(/no participants: \d moved$/),
   });
   const { status, message } = await randomize(source, 'c');
-  expect([status, message]).toEqual([503, expect.stringContaining('The log is moved to another store')]);
+  expect([status, message]).toEqual([503, expect.stringContaining('the log is moved to another store')]);
   // Where to is the operator's.
   expect(message).not.toContain('sqlite:');
   expect((await clientOf(source.url, key).list('Sleep')).results).toHaveLength(2);
@@ -153,7 +153,7 @@ it('a move that was cut off when the log was closed is finished by running it ag
   takeKey('away');
   const target = await start('away');
   expect(target.output.stderr).toContain('this log takes no participants');
-  expect((await randomize(target, 'c')).message).toContain('The log is moved to another store');
+  expect((await randomize(target, 'c')).message).toContain('the log is moved to another store');
   expect((await copy('away')).code).toBe(0);
   await within(HEARD_WITHIN_MS, async () => (await randomize(target, 'c')).status === 200);
 });

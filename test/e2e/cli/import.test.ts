@@ -157,7 +157,7 @@ it('a history goes on from fresh entropy by default, leaves a paused study pause
   const verified = await commandOk(['verify', '--data', data]);
   expect(verified).toContain('an imported participant could not be drawn again (first)');
   const again = await refusal(importInto(data, REFERENCE.csv, ...APPROVED));
-  expect(again).toContain('the study already has participants');
+  expect(again).toContain('the study has participants already');
 });
 
 it('names ids that are one and the same but for case, width or leading zeros', async () => {
@@ -357,7 +357,7 @@ describe('a large history', () => {
     const ended = await Promise.all([urn(line(data)), command(line(data))]);
     // One may be done before the other begins.
     for (const { code, stderr } of ended)
-      if (code !== 0) expect(stderr).toContain('the study already has participants');
+      if (code !== 0) expect(stderr).toContain('the study has participants already');
     expect(ended.map(({ code }) => code)).toContain(0);
     expect(rowsIn(data)).toEqual(all);
     expect(recordsOf(data, 'HistoryImportEnded')).toHaveLength(1);

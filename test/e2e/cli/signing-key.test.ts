@@ -114,7 +114,7 @@ it('an instance with its own key file accepts participants again once it has the
   await expect.poll(() => other.output.stderr, POLL).toContain('copy the new file here');
   // What a client is told says nothing of files.
   expect((await clientOf(other.url, key).randomize('Sleep', 'd', COOK)).message).toMatch(
-    /^Not done: The service cannot sign records, and nothing is recorded until it can \(ask the operator; /,
+    /^Not done: the service cannot sign records, and nothing is recorded until it can \(hint: ask the operator; /,
   );
   copyFileSync(file('signing-key'), own);
   await expect.poll(() => post('c'), { ...POLL, timeout: 30_000 }).toBe(200);

@@ -175,7 +175,7 @@ describe.skipIf(!hasProxy())('the proxy', () => {
     const refused = answers.filter(({ status }) => status !== 200);
     expect(refused.length).toBeGreaterThan(0);
     for (const { status, message } of refused)
-      expect([status, message]).toEqual([503, expect.stringContaining('The log is moved to another store')]);
+      expect([status, message]).toEqual([503, expect.stringContaining('the log is moved to another store')]);
     expect((await post(proxy, 'One', 'last')).status).toBe(503);
     for (const study of STUDY_NAMES)
       expect((await proxy.ask('GET', '/study_participants', { study })).status).toBe(200);

@@ -210,7 +210,7 @@ it('a move loses nothing and gives nobody two arms, however often the mover is k
   const refused = await clientOf(left.url, key).randomize('One', 'late', { sex: 'F' });
   expect(refused.status).toBe(503);
   expect(refused.message).toMatch(
-    /^Not done: The log is moved to another store, .*\(ask the operator which service records now\)$/,
+    /^Not done: the log is moved to another store, .*\(hint: ask the operator which service records now\)$/,
   );
   expect(refused.headers.get('retry-after')).toBe('30');
   await left.stop();

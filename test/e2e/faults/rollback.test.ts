@@ -121,7 +121,7 @@ async function verify(...args: string[]) {
 }
 
 /** What clients are told. Files are named in the messages of the service alone. */
-const LACKING = /^Not done: The log lacks records that it had, and nothing is recorded until that is settled/;
+const LACKING = /^Not done: the log lacks records that it had, and nothing is recorded until that is settled/;
 const ROLLED_BACK = '5 studies take no participants: 5 rolled-back';
 const NOT_THE_ONE = 'the log is not the one that it was';
 

@@ -98,7 +98,7 @@ it('a key limited to levels lists and enrols participants with one of its levels
   expect((await as('nobody').config('Sleep')).results.factors.local_site).toHaveLength(3);
   // A POST outside of them writes nothing.
   expect(await statusOf(as('cookOrKane').randomize('Sleep', 'cook-3', KANE))).toBe(200);
-  const message = `This API key is limited to local_site = "${COOK.local_site}" or "${KANE.local_site}"`;
+  const message = `Nothing was recorded: this API key is limited to local_site = "${COOK.local_site}" or "${KANE.local_site}"`;
   const outside = await as('cookOrKane').randomize('Sleep', 'cook-2', DUPAGE);
   expect(outside).toMatchObject({ status: 403, message, results: [] });
   expect(await statusOf(as('dupageMen').randomize('Sleep', 'cook-2', DUPAGE))).toBe(403);

@@ -180,7 +180,7 @@ describe('where one level has another name, one an alias, and one is closed', ()
     expect(results.treatments).toEqual(['A', 'B', 'C']);
   });
 
-  const ofClosed = `The study takes no more participants with local_site = ${KANE}: the level is closed`;
+  const ofClosed = `the study takes no more participants with local_site = ${KANE}: the level is closed`;
   it.each<[string, () => Promise<Answer>, number, string]>([
     ['a participant of the closed level', () => enrol('new', at(KANE)), 409, ofClosed],
     ['the old name', () => enrol('new', at(DUPAGE)), 400, `it is called "${WILL}" now`],

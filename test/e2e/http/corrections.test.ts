@@ -76,7 +76,10 @@ describe('a corrected participant', () => {
     const changes = [{ factor: 'local_site', from: COOK.local_site, to: DUPAGE.local_site }];
     const asked = { id: 'moves', changes, note: 'moved house' };
     expect(await post('cook', '/level_corrections', { ...asked, cause: 'entry' })).toMatchObject({
-      ...{ status: 403, message: expect.stringMatching(/^This API key is limited to .* is transfer\)$/) },
+      ...{
+        status: 403,
+        message: expect.stringMatching(/^Nothing was recorded: this API key is limited to .* is transfer\)$/),
+      },
     });
     const move = { ...asked, cause: 'transfer' };
     const nothing = { status: 200, results: [] };

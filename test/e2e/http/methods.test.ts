@@ -166,7 +166,8 @@ describe('a list that was made elsewhere', () => {
       const answer = await randomize('List', 'nobody', { ...levels('30'), ...more });
       expect(answer).toMatchObject({
         ...{ status: 409, results: [] },
-        message: 'Nobody with these levels can be randomized now: ask whoever runs the randomization',
+        message:
+          'Nothing was recorded: nobody with these levels can be randomized now (hint: ask whoever runs the randomization)',
       });
       expect(answer.headers.get('urn-refused')).toBe('no-entry');
     }

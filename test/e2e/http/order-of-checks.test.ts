@@ -66,7 +66,7 @@ const WARD = { study: 'Ward', id: 'new', ward: 'a' };
 const WARDS = { study: 'Sleep', wards: 'a' };
 const UNKNOWN = /unknown, revoked or expired/;
 const REUSED = /another request/;
-const LIMITED = /^This API key is limited to /;
+const LIMITED = /^Nothing was recorded: this API key is limited to /;
 
 /** Each fails two checks that are adjacent in the contract's order, and gets the answer of the earlier one. */
 const POST: readonly Case[] = [

@@ -82,7 +82,9 @@ describe('a participant', () => {
 
   // In the same words for every arm: test/e2e/secrecy.test.ts.
   it('is refused if an arm has no pack left for them', async () => {
-    const message = expect.stringMatching(/^There are not enough packs left for this participant/);
+    const message = expect.stringMatching(
+      /^Nothing was recorded: there are not enough packs left for this participant/,
+    );
     for (const dry of [{}, { 'urn.dry_run': 'true' }]) {
       const answer = await http.as('edc').randomize('Plain', 'x1', { site: 'Cook', ...dry });
       expect(answer).toMatchObject({ status: 409, results: [], message });
@@ -210,7 +212,7 @@ it('what is refused says which packs there are only to those who may know', asyn
   for (const [name, results] of Object.entries({ edc: pack, pharmacy: pack, hands: {} }))
     for (const dry_run of [true, false])
       expect(await post('/dispensations', name as Name, { id: 'k1', visit: 'v2', dry_run })).toMatchObject({
-        ...{ status: 400, message: 'k1 has a pack for V2 already', results },
+        ...{ status: 400, message: 'Nothing was recorded: k1 has a pack for V2 already', results },
       });
   const undeclared = { id: 'k1', visit: 'U1' };
   expect((await post('/dispensations', 'pharmacy', undeclared)).results).toMatchObject({ visit: 'U1' });

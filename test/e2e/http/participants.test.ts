@@ -328,7 +328,8 @@ it('a full level takes no more participants, but other levels do until the study
   expect((await http.post('manager', '/study_state', open)).results).toEqual({ state: 'open' });
   const dry = { 'urn.dry_run': 'true' };
   for (const id of ['1', '2']) expect((await randomize(id, 'x')).status).toBe(200);
-  const message = 'The study takes no more participants with site = x: the limit of 2 is reached';
+  const message =
+    'Nothing was recorded: the study takes no more participants with site = x: the limit of 2 is reached';
   expect(await randomize('3', 'x')).toMatchObject({ status: 409, message, results: [] });
   const tried = await randomize('3', 'x', dry);
   expect([tried.status, tried.headers.get('urn-refused')]).toEqual([409, 'full']);
@@ -338,7 +339,7 @@ it('a full level takes no more participants, but other levels do until the study
     ...{ results: { effect: { counts: 'moves' } }, message: expect.stringMatching(/ urns would count diff/) },
   });
   expect((await randomize('3', 'y')).status).toBe(200);
-  const full = 'The study takes no more participants: the limit of 3 is reached';
+  const full = 'Nothing was recorded: the study takes no more participants: the limit of 3 is reached';
   expect((await randomize('4', 'y')).message).toBe(full);
 
   const show = (name: Name) => http.get(name, '/study_design', { study: 'Full' });

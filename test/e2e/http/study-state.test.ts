@@ -52,7 +52,11 @@ it('a study that is paused takes nobody and does everything else, until it is re
   await ok`studies pause Sleep --reason 'a question – to the board'`;
   await within(1_000, async () => (await randomize('new')).status === 409);
   expect(await randomize('new')).toMatchObject({
-    ...{ status: 409, results: [], message: 'The study is paused and takes no participants' },
+    ...{
+      status: 409,
+      results: [],
+      message: expect.stringContaining('recorded: the study is paused (hint: '),
+    },
   });
   // What it still does is decided in unit/study/decide.test.ts.
   expect((await client().randomize('Sleep', 'before', COOK, RETRY)).status).toBe(200);
@@ -76,7 +80,7 @@ describe('a study whose file changed', () => {
     const answer = await randomize('new');
     expect(answer).toMatchObject({
       ...{ status: 503, results: [] },
-      message: expect.stringMatching(/differs from what was registered \(ask the operator; /),
+      message: expect.stringMatching(/differs from what was registered \(hint: ask the operator; /),
     });
     expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0);
     // The command is for whoever reads the messages of the service.

@@ -151,7 +151,7 @@ describe('a stream whose records EventStoreDB is configured to remove', () => {
     const refused = await enrol(service, 'One', '2');
     expect(refused.status).toBe(503);
     // The command and the stream are in the messages of the service, not in what a client gets.
-    expect(refused.message).toMatch(/^Not done: Records of this study are in danger/);
+    expect(refused.message).toMatch(/^Not done: records of this study are in danger/);
     expect(refused.text).not.toMatch(/eventstoredb|study-|\$/);
     expect((await enrol(service, 'Two', '2')).status).toBe(200);
     expect((await at(service).list('One')).results).toHaveLength(1);

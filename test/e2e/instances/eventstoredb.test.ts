@@ -277,7 +277,7 @@ describe('a service whose store knows less than it did', () => {
     server.knowUpTo(last);
     await within(40_000, async () => service.output.stderr.includes('has lost records'));
     for (const study of ['One', 'Two']) {
-      const message = expect.stringMatching(/^Not done: The log lacks records that it had/);
+      const message = expect.stringMatching(/^Not done: the log lacks records that it had/);
       expect(await enrol(service, study, '9')).toMatchObject({ status: 503, message });
     }
     expect(service.output.stderr).toMatch(/ends before what was read from it/);

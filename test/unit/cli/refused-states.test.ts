@@ -35,7 +35,7 @@ describe('what the state of the study forbids', () => {
   it.each(reasons)('is refused in words: %s', (because, status, said, message) => {
     const outcome = { type: 'refused', because } as const;
     expect(refusalError(outcome, { study: 'Sleep', id: '001' })?.message).toBe(
-      `Sleep: nothing was recorded: ${said}`,
+      `nothing was recorded: ${said}`,
     );
     expect(refusedReply(outcome, 7, '[]')).toEqual({
       ...{
