@@ -10,7 +10,7 @@ export class ApiProblem extends Error {
   readonly results: unknown;
   /** Seconds after which to try again. */
   readonly retryAfter: number | undefined;
-  /** Why the state of the study or of a participant forbids it, such as `paused`. */
+  /** Why, in a word of src/base/refusals.ts, such as `paused`. Undefined if it was not the service that answered. */
   readonly reason: string | undefined;
 
   constructor({ status, headers }: Response, message: string, results: unknown) {

@@ -146,7 +146,7 @@ function OperationText(operation: Operation) {
       const { operation: asked, study, reason, count } = operation.data;
       return (
         <>
-          {t('audit.refused', { why: t(`audit.why.${reason}`) })} <Times count={count} />
+          {t('audit.refused', { why: t(`refused.${reason}.why`) })} <Times count={count} />
           <Details of={[asked, study]} />
         </>
       );

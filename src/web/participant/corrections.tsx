@@ -2,13 +2,13 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Fragment, useState } from 'react';
 import { useTranslation } from 'react-i18next';
-import { type ApiProblem, answer, api } from '../api/client.ts';
+import { answer, api } from '../api/client.ts';
 import { Act, idempotent } from '../parts/act.tsx';
 import { designQuery } from '../parts/design-query.ts';
 import { Choice, Selection, TextLine } from '../parts/fields.tsx';
 import { address } from '../parts/fragment.ts';
 import { Loading } from '../parts/loading.tsx';
-import { ProblemNotice } from '../parts/problem.tsx';
+import { ProblemNotice, RefusalNotice } from '../parts/problem.tsx';
 import { factorName, levelsOf, type ParticipantRecord } from '../parts/record.ts';
 import { useDrawsFromCounts } from '../session/draws-from-counts.ts';
 import { useSession } from '../session/session.tsx';
@@ -154,20 +154,7 @@ const VOID_CAUSES = ['ineligible', 'duplicate', 'never-enrolled', 'entry', 'othe
 type VoidCause = (typeof VOID_CAUSES)[number];
 const ANALYSES = ['keep', 'exclude'] as const;
 
-/** Said before the form is filled in, and again if the service refuses: it knows users whose names are spelt differently. */
-function OwnAllocation() {
-  const { t } = useTranslation();
-  return (
-    <div className="notice warn" role="alert">
-      <strong>{t('participant.change.own.what')}</strong>
-      <p>{t('participant.change.own.next')}</p>
-    </div>
-  );
-}
-
-const refusedOwn = ({ reason }: ApiProblem) => (reason === 'own-allocation' ? <OwnAllocation /> : undefined);
-
-/** Whether the user of this session randomized the participant, and the study is live. */
+/** Whether the user of this session randomized a participant of a live study. The service knows a user by other spellings, too. */
 function useIsOwn(study: string, entries: readonly Entry[]): boolean {
   const { user } = useSession();
   const { data: studies } = useQuery(studiesQuery);
@@ -209,11 +196,10 @@ export function VoidForm({ study, record, entries }: ChangeProps) {
           </p>
         </>
       )}
-      refused={refusedOwn}
       confirm={t('participant.change.goVoid')}
       doneTitle={t('participant.change.doneVoid')}
     >
-      {isOwn && <OwnAllocation />}
+      {isOwn && <RefusalNotice word="own-allocation" />}
       <Choice
         name="cause"
         label={t('participant.change.cause')}
@@ -260,11 +246,10 @@ export function ReinstateForm({ study, record: { id }, entries }: ChangeProps) {
           </p>
         </>
       )}
-      refused={refusedOwn}
       confirm={t('participant.change.goReinstate')}
       doneTitle={t('participant.change.doneReinstate')}
     >
-      {isOwn && <OwnAllocation />}
+      {isOwn && <RefusalNotice word="own-allocation" />}
       <NoteField />
     </Act>
   );

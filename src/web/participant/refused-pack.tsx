@@ -1,22 +1,15 @@
-/** Why a participant gets no pack, in plain words, and what to do next. */
+/** Why a participant gets no pack, where that means something else than in other forms. */
 import { useTranslation } from 'react-i18next';
 import type { ApiProblem } from '../api/client.ts';
+import { Notice } from '../parts/problem.tsx';
 
-type Reason = 'duplicate' | 'stale' | 'no-code' | 'importing' | 'further';
-
-/** Of these, the message of the service says no more than the reason. */
-const ALWAYS: ReadonlySet<string> = new Set(['no-code', 'importing'] satisfies Reason[]);
+type Reason = 'duplicate' | 'stale' | 'further';
 
 /** @param own reasons that mean the same whenever this form is refused */
-export function refusedPack(problem: ApiProblem, own: readonly ('duplicate' | 'stale')[] = []) {
-  const reason = reasonOf(problem, own);
-  return reason && <RefusedPack reason={reason} pack={problem.results as Pack} />;
-}
-
-function reasonOf({ status, reason = '' }: ApiProblem, own: readonly string[]): Reason | undefined {
+export function refusedPack({ status, reason, results }: ApiProblem, own: readonly Reason[] = []) {
   // Nothing else is impossible here: who had too many further packs.
-  if (status === 422) return 'further';
-  return ALWAYS.has(reason) || own.includes(reason) ? (reason as Reason) : undefined;
+  const known = status === 422 ? 'further' : own.find((one) => one === reason);
+  return known && <RefusedPack reason={known} pack={results as Pack} />;
 }
 
 /** Of a visit that has one already, if the key may know it. */
@@ -28,10 +21,8 @@ interface Pack {
 function RefusedPack({ reason, pack: { visit = '', code } }: { reason: Reason; pack: Pack }) {
   const { t } = useTranslation();
   return (
-    <div className="notice warn" role="alert">
-      <strong>{t(`packs.refused.${reason}.what`)}</strong>
+    <Notice what={t(`packs.refused.${reason}.what`)} next={t(`packs.refused.${reason}.next`)}>
       {code !== undefined && <p>{t('packs.refused.itIs', { visit, code })}</p>}
-      <p>{t(`packs.refused.${reason}.next`)}</p>
-    </div>
+    </Notice>
   );
 }

@@ -3,13 +3,12 @@ import { useQuery } from '@tanstack/react-query';
 import { useTranslation } from 'react-i18next';
 import { formQuery } from '../parts/form-query.ts';
 import { Loading } from '../parts/loading.tsx';
-import { ProblemNotice } from '../parts/problem.tsx';
+import { ProblemNotice, RefusalNotice } from '../parts/problem.tsx';
 import { factorName } from '../parts/record.ts';
 import { When } from '../parts/when.tsx';
 import { studiesQuery } from '../session/studies-query.ts';
 import type { Draft } from './draft.ts';
 import { ParticipantForm } from './participant-form.tsx';
-import { StudyRefusal } from './refusal.tsx';
 
 interface Props {
   readonly study: string;
@@ -30,7 +29,7 @@ export function FirstStep({ study, draft, onChange, refusal, onChecked }: Props)
   const { state, reason, since } = studies.find((one) => one.study === study) ?? {};
   if (state === 'paused' || state === 'closed' || state === 'importing')
     return (
-      <StudyRefusal reason={state}>
+      <RefusalNotice word={state}>
         {reason !== undefined && (
           <p>
             {since !== undefined && (
@@ -42,7 +41,7 @@ export function FirstStep({ study, draft, onChange, refusal, onChecked }: Props)
             <q>{reason}</q>
           </p>
         )}
-      </StudyRefusal>
+      </RefusalNotice>
     );
   const closed = form.factors.find(({ levels }) => levels.length === 0);
   if (closed)

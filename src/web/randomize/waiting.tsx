@@ -3,7 +3,7 @@ import { useEffect, useState } from 'react';
 import { Button } from 'react-aria-components/Button';
 import { useTranslation } from 'react-i18next';
 import { ApiProblem, ConnectionLost } from '../api/client.ts';
-import { ProblemNotice } from '../parts/problem.tsx';
+import { explainedWord, ProblemNotice } from '../parts/problem.tsx';
 import type { Pending } from './pending.ts';
 import { ANSWER_WITHIN_MS, type Outcome, randomize } from './requests.ts';
 
@@ -23,7 +23,7 @@ interface Props {
 const MAY_BE_RECORDED: ReadonlySet<number> = new Set([401, 408, 429]);
 const isRefusal = (error: unknown): error is ApiProblem =>
   error instanceof ApiProblem &&
-  (error.reason !== undefined || (error.status < 500 && !MAY_BE_RECORDED.has(error.status)));
+  (explainedWord(error) !== undefined || (error.status < 500 && !MAY_BE_RECORDED.has(error.status)));
 
 type RequestProps = Pick<Props, 'pending' | 'isSentAtOnce' | 'onAnswer' | 'onRefused'>;
 

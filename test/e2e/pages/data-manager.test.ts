@@ -131,6 +131,14 @@ describeInBrowser('a data manager', () => {
     await manager.follow('Back to');
     await manager.sees('drug supply is being checked');
     expect((await design()).state).toBe('paused');
+    // Whatever the form, a refusal is told in the words of the page.
+    await manager.page.goto(address('manage', { act: 'reopen' }));
+    await manager.fill({ Reason: 'supplied again' });
+    await approve(manager);
+    await manager.press('See what will happen');
+    await manager.isWarned('Nobody can be randomized until it is resumed.');
+    await manager.look('manage-refused');
+    await manager.page.goto(address('manage'));
     await manager.follow('Resume the study');
     await manager.fill({ Reason: 'supplied again' });
     await manager.confirm('Resume the study');

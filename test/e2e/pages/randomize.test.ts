@@ -194,6 +194,25 @@ describeInBrowser('randomizing', () => {
     await page.context().setOffline(false);
   });
 
+  it('asks again when the service could not answer, although it said why: the participant may be recorded', async () => {
+    const person = await atForm('open');
+    const { page } = person;
+    const go = await review(person, '11-0250');
+    const posts = '**/study_participants?*';
+    await page.route(posts, (route) => {
+      const body = JSON.stringify({ message: 'Not done: the log does not answer', results: [], status: 503 });
+      const headers = { 'Retry-After': '5', 'Urn-Refused': 'unavailable' };
+      return route.fulfill({ status: 503, contentType: 'application/json', headers, body });
+    });
+    await go.click();
+    await person.sees('There is no answer about 11-0250 yet', 'Not done: the log does not answer');
+    expect(await person.kept()).toMatch(/urn\.pending.*11-0250/);
+    await page.unroute(posts);
+    await person.press('Ask again');
+    await person.seesHeading('Randomized');
+    expect(await recorded('11-0250')).toHaveLength(1);
+  });
+
   it('finds a request that is on its way again, after a reload, on coming back, and by the back button', async () => {
     // In a browser of their own, whose clock nobody else reads.
     const person = await sitDown();

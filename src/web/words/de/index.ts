@@ -6,6 +6,7 @@ import { offline } from './offline.ts';
 import { packs } from './packs.ts';
 import { participant } from './participant.ts';
 import { randomize } from './randomize.ts';
+import { refused } from './refused.ts';
 import type { SameKeys } from './same-keys.ts';
 import { signIn } from './sign-in.ts';
 import { studies } from './studies.ts';
@@ -22,4 +23,5 @@ export const de: SameKeys<typeof en> = {
   manage,
   audit,
   offline,
+  refused,
 };

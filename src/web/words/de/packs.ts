@@ -35,14 +35,6 @@ export const packs = {
       what: 'Dieser Teilnehmer bekommt keine Packungen',
       next: 'Der Teilnehmer ist annulliert: zweimal randomisiert, nie eingeschlossen oder falsch eingetragen. Ist das ein Irrtum, lassen Sie es berichtigen.',
     },
-    'no-code': {
-      what: 'Es sind nicht genug Packungen da',
-      next: 'Es wurde nichts erfasst. Wenden Sie sich an die Stelle, die die Packungen liefert.',
-    },
-    importing: {
-      what: 'Frühere Teilnehmer werden übernommen',
-      next: 'Es wurde nichts erfasst. Versuchen Sie es noch einmal, wenn das fertig ist.',
-    },
     further: {
       what: 'Dieser Teilnehmer hatte zu viele weitere Packungen',
       next: 'Es wurde nichts erfasst. Bitten Sie die Stelle, die die Packungen liefert, diese auszugeben.',

@@ -213,10 +213,6 @@ export const participant = {
     goReinstate: 'Annullierung zurücknehmen',
     goPack: 'Andere Packung zuteilen',
     goUnblinding: 'Meldung erfassen',
-    own: {
-      what: 'Der Benutzer dieses Schlüssels hat diesen Teilnehmer randomisiert, also muss das jemand anders tun.',
-      next: 'Nichts wird erfasst, und die Behandlung geht weiter. Bitten Sie eine zweite Person, die berichtigen darf.',
-    },
     back: 'Zurück zum Teilnehmer',
   },
   effect: {

@@ -58,35 +58,4 @@ export const randomize = {
   duplicateNext:
     'Vergleichen Sie das mit der Person vor Ihnen. Ist es jemand anderes, geben Sie eine andere Nummer ein.',
   toParticipant: '{{id}} zeigen',
-  refused: {
-    paused: {
-      what: 'Die Studie ist pausiert',
-      next: 'Bis sie fortgesetzt wird, kann niemand randomisiert werden. Fragen Sie die Studienleitung.',
-    },
-    closed: { what: 'Die Studie ist geschlossen', next: 'Sie nimmt niemanden mehr auf.' },
-    importing: {
-      what: 'Frühere Teilnehmer werden übernommen',
-      next: 'Bis das fertig ist, kann niemand randomisiert werden. Versuchen Sie es später noch einmal.',
-    },
-    suspended: {
-      what: 'Der Dienst nimmt für diese Studie niemanden auf',
-      next: 'Die Konfiguration stimmt nicht mit der registrierten überein. Sagen Sie es dem Betreiber des Dienstes.',
-    },
-    full: {
-      what: 'Die Studie ist voll',
-      next: 'Niemand wurde erfasst. Fragen Sie die Studienleitung, bevor Sie dem Teilnehmer etwas sagen.',
-    },
-    'level-closed': {
-      what: 'Hier wird niemand mehr aufgenommen',
-      next: 'Niemand wurde erfasst. Prüfen Sie Ihre Auswahl, oder fragen Sie die Studienleitung.',
-    },
-    'no-entry': {
-      what: 'Niemand mit diesen Ausprägungen kann jetzt randomisiert werden',
-      next: 'Niemand wurde erfasst. Fragen Sie die Stelle, die für die Randomisierung zuständig ist.',
-    },
-    'no-code': {
-      what: 'Es sind nicht genug Packungen da',
-      next: 'Niemand wurde erfasst. Fordern Sie neue Packungen an und randomisieren Sie den Teilnehmer, wenn sie da sind.',
-    },
-  },
 } as const;

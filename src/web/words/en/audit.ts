@@ -1,5 +1,4 @@
 import type { StudyFact } from '../../../../events/catalogue.ts';
-import type { RecordedReason } from '../../../base/refusals.ts';
 
 export const audit = {
   title: 'Audit of {{study}}',
@@ -41,28 +40,6 @@ export const audit = {
     ServiceStarted: 'The service started, version {{version}}',
     ServiceStopped: 'The service stopped, version {{version}}',
   },
-  why: {
-    malformed: 'the request was not valid',
-    duplicate: 'the participant had already been assigned',
-    'idempotency-key-reused': 'the same request key was used for something else',
-    paused: 'the study was paused',
-    closed: 'the study was closed',
-    'level-closed': 'a level of the participant was closed',
-    full: 'the study had reached a limit',
-    'no-code': 'a treatment had no pack left',
-    'no-entry': 'the list had no entry that the participant could be given',
-    'own-allocation': 'whoever randomized the participant cannot void the allocation, or undo that',
-    importing: 'a history was being imported',
-    stale: 'somebody else had already changed it',
-    suspended: 'the studies file differed from the design in force',
-    'not-permitted': 'the key did not permit it',
-    'not-found': 'not there, or not for this key',
-    'revoked-key': 'the key was revoked',
-    'expired-key': 'the key had expired',
-    unavailable: 'the service could not do it at that moment',
-    failed: 'an unexpected error',
-    several: 'several reasons, too many to list one by one',
-  } satisfies Readonly<Record<RecordedReason, string>>,
   what: {
     balance: 'the balance between treatments',
     bundle: 'a bundle',

@@ -5,6 +5,7 @@ import { offline } from './offline.ts';
 import { packs } from './packs.ts';
 import { participant } from './participant.ts';
 import { randomize } from './randomize.ts';
+import { refused } from './refused.ts';
 import { signIn } from './sign-in.ts';
 import { studies } from './studies.ts';
 import { study } from './study.ts';
@@ -20,4 +21,5 @@ export const en = {
   manage,
   audit,
   offline,
+  refused,
 } as const;

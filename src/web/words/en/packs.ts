@@ -35,14 +35,6 @@ export const packs = {
       what: 'This participant gets no packs',
       next: 'The participant is void: randomized twice, never enrolled, or a wrong entry. If that is a mistake, have it corrected.',
     },
-    'no-code': {
-      what: 'There are not enough packs left',
-      next: 'Nothing was recorded. Ask whoever supplies packs.',
-    },
-    importing: {
-      what: 'Earlier participants are being imported',
-      next: 'Nothing was recorded. Try again when that is finished.',
-    },
     further: {
       what: 'This participant had too many further packs',
       next: 'Nothing was recorded. Ask whoever supplies packs to give out this one.',

@@ -213,10 +213,6 @@ export const participant = {
     goReinstate: 'Undo the voiding',
     goPack: 'Assign another pack',
     goUnblinding: 'Record the report',
-    own: {
-      what: 'The user of this key randomized this participant, so somebody else has to do this.',
-      next: 'Nothing is recorded, and treatment goes on. Ask a second person who may correct.',
-    },
     back: 'Back to the participant',
   },
   effect: {

@@ -56,35 +56,4 @@ export const randomize = {
   duplicate: '{{id}} had already been recorded',
   duplicateNext: 'Compare this with the person in front of you. If this is somebody else, use another id.',
   toParticipant: 'Show {{id}}',
-  refused: {
-    paused: {
-      what: 'The study is paused',
-      next: 'Nobody can be randomized until it is resumed. Ask whoever runs the trial.',
-    },
-    closed: { what: 'The study is closed', next: 'It takes no more participants.' },
-    importing: {
-      what: 'Earlier participants are being imported',
-      next: 'Nobody can be randomized until that is finished. Try again later.',
-    },
-    suspended: {
-      what: 'The service takes no participants for this study',
-      next: 'Its configuration does not agree with what was registered. Tell the operator of the service.',
-    },
-    full: {
-      what: 'The study is full',
-      next: 'Nobody was recorded. Ask whoever runs the trial before you tell the participant anything.',
-    },
-    'level-closed': {
-      what: 'This choice takes no more participants',
-      next: 'Nobody was recorded. Check what you chose, or ask whoever runs the trial.',
-    },
-    'no-entry': {
-      what: 'Nobody with these levels can be randomized now',
-      next: 'Nobody was recorded. Ask whoever runs the randomization.',
-    },
-    'no-code': {
-      what: 'There are not enough packs left',
-      next: 'Nobody was recorded. Ask for new packs, and randomize the participant when they have arrived.',
-    },
-  },
 } as const;
