@@ -42,13 +42,13 @@ export const refused = {
   full: {
     why: 'the study had reached a limit',
     what: 'The study is full',
-    next: 'Nobody was recorded. Ask whoever runs the trial before you tell the participant anything.',
+    next: 'Ask whoever runs the trial before you tell the participant anything.',
     withMessage: true,
   },
   'level-closed': {
     why: 'a level of the participant was closed',
     what: 'This choice takes no more participants',
-    next: 'Nobody was recorded. Check what you chose, or ask whoever runs the trial.',
+    next: 'Check what you chose, or ask whoever runs the trial.',
     withMessage: true,
   },
   'no-code': {
