@@ -37,6 +37,13 @@ interface Row {
   readonly isOutcome?: true;
 }
 
+/** The state of the study or of a participant forbids it. */
+const CONFLICT = { status: 409, client: 'site' } as const;
+/** It was not tried. */
+const LATER = { status: 503, client: 'wait', recordedAs: 'unavailable', retryAfter: 1 } as const;
+/** The log could not take it, as far as the service knows. */
+const UNCLEAR = { status: 503, client: 'ask', isUnclear: true, recordedAs: 'unavailable' } as const;
+
 export const REFUSALS = {
   malformed: {
     status: [400, 405, 408, 413, 415, 422, 431],
@@ -67,53 +74,44 @@ export const REFUSALS = {
   },
   'not-found': { status: 404, why: 'not there, or not for this key', client: 'operator' },
   paused: {
-    status: 409,
+    ...CONFLICT,
     why: 'the study is paused',
     hint: 'it takes participants again once it is resumed',
     commands: 'urn studies resume',
-    client: 'site',
   },
   closed: {
-    status: 409,
+    ...CONFLICT,
     why: 'the study is closed',
     hint: 'it takes participants again once it is reopened',
     commands: 'urn studies reopen',
-    client: 'site',
   },
   importing: {
-    status: 409,
+    ...CONFLICT,
     why: 'a history is being imported into the study',
     hint: 'wait until it is in',
     commands: 'wait until it is in',
-    client: 'site',
   },
-  full: { status: 409, why: 'the study, or one of its levels, has reached its limit', client: 'site' },
-  'level-closed': { status: 409, why: 'a level of the participant is closed', client: 'site' },
+  full: { ...CONFLICT, why: 'the study, or one of its levels, has reached its limit' },
+  'level-closed': { ...CONFLICT, why: 'a level of the participant is closed' },
   // The same whatever arm has too few.
   'no-code': {
-    status: 409,
+    ...CONFLICT,
     why: 'a treatment has no pack left for the participant',
     says: 'there are not enough packs left for this participant',
     hint: 'ask whoever supplies packs',
     commands: 'urn codes list, urn codes add',
-    client: 'site',
     isOutcome: true,
   },
   // The same whether there is no list, it is used up, or entries are to be skipped first.
   'no-entry': {
-    status: 409,
+    ...CONFLICT,
     why: 'the list has no entry that the participant could be given',
     says: 'nobody with these levels can be randomized now',
     hint: 'ask whoever runs the randomization',
-    commands: 'urn lists show',
-    client: 'site',
+    commands: 'urn lists status',
     isOutcome: true,
   },
-  stale: {
-    status: 409,
-    why: 'what was to be changed is not, or no longer, as the request says',
-    client: 'site',
-  },
+  stale: { ...CONFLICT, why: 'what was to be changed is not, or no longer, as the request says' },
   'too-many': { status: 429, why: 'too many requests', client: 'wait', recordedAs: 'unavailable' },
   unavailable: {
     status: 503,
@@ -122,20 +120,8 @@ export const REFUSALS = {
     isUnclear: true,
     retryAfter: 5,
   },
-  starting: {
-    status: 503,
-    why: 'the service is starting or stopping',
-    client: 'wait',
-    recordedAs: 'unavailable',
-    retryAfter: 1,
-  },
-  overloaded: {
-    status: 503,
-    why: 'too much is being asked of the service',
-    client: 'wait',
-    recordedAs: 'unavailable',
-    retryAfter: 1,
-  },
+  starting: { ...LATER, why: 'the service is starting or stopping' },
+  overloaded: { ...LATER, why: 'too much is being asked of the service' },
   suspended: {
     status: 503,
     why: 'the studies file of the service differs from what was registered',
@@ -146,53 +132,34 @@ export const REFUSALS = {
     retryAfter: 60,
   },
   failed: { status: 500, why: 'an unexpected error', client: 'ask', isUnclear: true },
-  halted: {
-    status: 503,
-    why: 'a record cannot be understood',
-    client: 'ask',
-    isUnclear: true,
-    recordedAs: 'unavailable',
-    retryAfter: 300,
-  },
+  halted: { ...UNCLEAR, why: 'a record cannot be understood', retryAfter: 300 },
   // The errors below name hosts, files and commands, which are for the operator: clients are told less.
   endangered: {
-    status: 503,
+    ...UNCLEAR,
     why: 'the store may remove records of the study',
     says: 'records of this study are in danger in the store, and nothing is recorded until that is undone',
     hint: 'ask the operator; the messages of the service say how',
-    client: 'ask',
-    isUnclear: true,
-    recordedAs: 'unavailable',
     retryAfter: 60,
   },
   identity: {
-    status: 503,
+    ...UNCLEAR,
     why: 'the log and its signing key do not belong together',
     says: 'the service cannot sign records, and nothing is recorded until it can',
     hint: 'ask the operator; the messages of the service say what to do',
-    client: 'ask',
-    isUnclear: true,
-    recordedAs: 'unavailable',
     retryAfter: 300,
   },
   moved: {
-    status: 503,
+    ...UNCLEAR,
     why: 'the log continues in another store',
     says: 'the log is moved to another store, and nothing more is recorded here',
     hint: 'ask the operator which service records now',
-    client: 'ask',
-    isUnclear: true,
-    recordedAs: 'unavailable',
     retryAfter: 30,
   },
   'rolled-back': {
-    status: 503,
+    ...UNCLEAR,
     why: 'the log lacks records that it had',
     says: 'the log lacks records that it had, and nothing is recorded until that is settled',
     hint: 'ask the operator; the messages of the service say what to do',
-    client: 'ask',
-    isUnclear: true,
-    recordedAs: 'unavailable',
     retryAfter: 300,
   },
 } as const satisfies Readonly<Record<string, Row>>;
