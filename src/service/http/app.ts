@@ -142,10 +142,10 @@ function errorHandler(parts: Pick<HttpParts, 'logger' | 'authentication' | 'sess
     // Once an answer has begun, cutting it short is the only way to report an error.
     if (response.headersSent) response.destroy();
     if (response.destroyed) return;
-    const { status, message, results = locals.emptyResults, word } = problem;
+    const { status, message, word } = problem;
     const revision = locals.revision === undefined ? {} : { 'Urn-Revision': String(locals.revision) };
     const headers = { ...problem.headers, ...revision, ...modeHeader(locals), ...refusedHeader(word) };
-    send(response, { status, message, results, headers });
+    send(response, { status, message, results: locals.emptyResults, headers });
   };
 }
 

@@ -12,20 +12,17 @@ export class HttpProblem extends Error {
   override readonly name = 'HttpProblem';
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  /** JSON of `results`. Undefined: the empty results of the route. */
-  readonly results: string | undefined;
   /** For `Urn-Refused`. */
   readonly word: RefusalWord;
   constructor(
     status: number,
     message: string,
     headers: Readonly<Record<string, string>> = {},
-    { word = wordOfStatus(status), results }: { word?: RefusalWord; results?: string } = {},
+    word = wordOfStatus(status),
   ) {
     super(message);
     this.status = status;
     this.headers = headers;
-    this.results = results;
     this.word = word;
   }
 }
@@ -43,7 +40,7 @@ export function problemOf(error: unknown): HttpProblem | undefined {
 /** The service cannot do it now, whoever asks. */
 export function serviceProblem(word: RefusalWord, message: string): HttpProblem {
   const { retryAfter = 1 } = refusalRow(word);
-  return new HttpProblem(503, message, { 'Retry-After': String(retryAfter) }, { word });
+  return new HttpProblem(503, message, { 'Retry-After': String(retryAfter) }, word);
 }
 
 export function withHint(says: string, hint: string | undefined): string {
