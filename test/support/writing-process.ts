@@ -17,6 +17,8 @@ export type WritingProcess = ReturnType<typeof writingProcess>;
 interface Options {
   /** Distinguishes the ids and salts of several processes. */
   readonly series?: number;
+  /** The first reading of the clock. */
+  readonly start?: string;
   readonly limits?: Partial<WriterLimits>;
   readonly hooks?: WriterHooks;
   readonly runnerHooks?: RunnerHooks;
@@ -25,7 +27,7 @@ interface Options {
 /** A turn has no end, unless the limits say so: what stands in one batch must not depend on the machine's speed. */
 export function writingProcess(
   store: EventStore,
-  { series = 0, limits = {}, hooks = {}, runnerHooks = {} }: Options = {},
+  { series = 0, start, limits = {}, hooks = {}, runnerHooks = {} }: Options = {},
 ) {
   const runner = new Runner(store, LOG_ID, [participants, studyState], runnerHooks);
   const writer = new Writer({
@@ -34,7 +36,7 @@ export function writingProcess(
     stream: STREAM,
     decider: studyDecider,
     folded: foldedStream({ runner, gate: openGate(runner) }, studyState, STREAM),
-    tools: fixedTools(series),
+    tools: fixedTools(series, start),
     limits: { turnMs: Number.POSITIVE_INFINITY, ...limits },
     hooks,
   });

@@ -51,6 +51,23 @@ describe('a command', () => {
     expect(last).toMatchObject({ actor, at: '2026-03-01T09:00:00.000Z', revision: 1 });
   });
 
+  it('is decided by the clock that its record shows', async () => {
+    const memory = new MemoryStore();
+    const here = writingProcess(memory, { start: '2026-03-01T09:59:58.000Z' });
+    await here.submit(REGISTER);
+    const approvals = [{ name: 'Dr. A. Ruiz', role: 'sponsor', on: '2026-03-02' }];
+    // At first refused, as the day begins nowhere yet. Before that is said, the log is read and the clock again.
+    const closing = {
+      act: 'StudyClosed',
+      user: 'operator',
+      cause: 'target',
+      reason: 'all are in',
+      approvals,
+    };
+    expect(await here.submit(closing as Written)).toBe('recorded');
+    expect((await eventsIn(memory)).at(-1)).toMatchObject({ at: '2026-03-01T10:00:00.000Z' });
+  });
+
   it('that changes nothing is answered with the revision at which it was decided, and nothing is sent', async () => {
     const { here, store } = await scene();
     expect(await here.writer.submit(REGISTER, NURSE)).toEqual({
