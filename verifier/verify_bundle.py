@@ -1445,7 +1445,7 @@ class History:
     reveals: Set[str] = field(default_factory=set)
     revealed: Dict[int, Optional[str]] = field(default_factory=dict)
     # How many: code-breaks by category, those recorded late, reported unblindings.
-    codes_broken: Dict[str, int] = field(default_factory=dict)
+    code_breaks: Dict[str, int] = field(default_factory=dict)
     recorded_late: int = 0
     unblindings_reported: int = 0
     unblinded: Set[str] = field(default_factory=set)  # participants whose arm somebody learned
@@ -2278,8 +2278,8 @@ def take_code_break(history: History, record: Json, participant: Optional[Enroll
     expect_that("data.reveal: new", data["reveal"] not in history.reveals)
     history.reveals.add(data["reveal"])
     history.revealed[record["revision"]] = data.get("participantId")
-    count = history.codes_broken.get(data["category"], 0)
-    history.codes_broken[data["category"]] = count + 1
+    count = history.code_breaks.get(data["category"], 0)
+    history.code_breaks[data["category"]] = count + 1
     if participant is not None:
         history.unblinded.add(participant.id)
     if is_emergency:
@@ -3445,6 +3445,7 @@ def end_import(history: History, record: Json) -> None:
     if "aborted" in data:
         # Only its records are left of it.
         history.enrolled.clear()
+        history.unblinded.clear()
         history.filled.clear()
         history.counts = no_counts(history.design)
         history.redrawn = history.unproven = 0
@@ -3662,7 +3663,7 @@ def list_counts(counts: Dict[str, int]) -> str:
 
 def describe_life(history: History) -> str:
     """What happened in the study besides its allocations."""
-    broken, voided = list_counts(history.codes_broken), list_counts(history.voided)
+    broken, voided = list_counts(history.code_breaks), list_counts(history.voided)
     parts = [f"The study is {history.state}"]
     if history.method != "urn":
         parts.append(f"method: {history.method}")
@@ -3692,11 +3693,13 @@ def describe_life(history: History) -> str:
         parts.append(f"voided: {voided}")
     if history.changed_after_closing:
         parts.append(f"changed after a closing: {list_counts(history.changed_after_closing)}")
-    parts.append(f"codes broken: {broken}" if broken else "no code was broken")
+    parts.append(f"code-breaks: {broken}" if broken else "no code was broken")
     if history.recorded_late:
         parts.append(f"{history.recorded_late} of them recorded after the arm was shown")
     if history.unblindings_reported:
         parts.append(f"unblinded without the service, as reported: {history.unblindings_reported}")
+    if history.unblinded:
+        parts.append(f"people unblinded: {len(history.unblinded)}")
     return "; ".join(parts)
 
 

@@ -12,37 +12,21 @@ import {
   methodText,
   ratioOf,
   ratioText,
-  registeredDesign,
   visitsText,
 } from '../core/model/design.ts';
-import { describeRecovery, type Model } from '../core/model/model.ts';
-import { type HeadCount, headCount, voidedByCause } from '../core/model/participants.ts';
 import {
-  balance,
-  designs,
-  participantEvents,
-  participants,
-  studyConfig,
-  studyState,
-} from '../core/study/fold.ts';
-import {
-  designInForce,
-  FilledLevels,
-  type LimitInForce,
-  limitsInForce,
-  methodParameters,
-} from '../core/study/public-design.ts';
-import { recruitmentInLog, type Study } from '../core/study/studies.ts';
-import {
-  type CodeBreak,
-  codeBreakNumbers,
-  codeBreaksIn,
   describeNumbers,
   type EntryNumbers,
   entryNumbers,
-  type PackNumbers,
-  packNumbers,
-} from '../core/study/tally.ts';
+  lifeFacts,
+  packCounts,
+  packsText,
+} from '../core/model/life.ts';
+import { describeRecovery, type Model } from '../core/model/model.ts';
+import { headCount, voidedByCause } from '../core/model/participants.ts';
+import { studyState } from '../core/study/fold.ts';
+import { designInForce, FilledLevels, limitsInForce, methodParameters } from '../core/study/public-design.ts';
+import { recruitmentInLog, type Study } from '../core/study/studies.ts';
 import {
   DAY_FORM,
   foldUntil,
@@ -111,8 +95,16 @@ async function show(name: string, options: ShowOptions): Promise<void> {
       return;
     }
     await suspendAsServed(log, options.studies);
-    const shown = moment ? await studyAt(log, now, moment) : studyNow(log, now);
-    const { study, counts } = shown;
+    const shown = moment
+      ? await studyAt(log, now, moment)
+      : {
+          study: now,
+          model: registeredState(log, now),
+          at: log.runner.lastAt(now.stream),
+          nextAt: undefined,
+        };
+    const { study, model } = shown;
+    const counts = model.shown?.balance.view();
     if (!counts) throw unknownStudy(name);
     await recordDisclosure(log, { what: 'balance', study: name, toRevision: study.revision });
     const recruitment = moment
@@ -121,7 +113,7 @@ async function show(name: string, options: ShowOptions): Promise<void> {
     const view: ShownStudy = {
       ...shown,
       counts,
-      overview: { ...summary(log, study, shown.heads), ...recruitment },
+      overview: { ...summary(log, study, headCount(model.participants.inOrder)), ...recruitment },
       lastRevision: moment && now.revision,
       verifierKey: log.identity.signingKey.publicKey,
       firstCheckpoint: log.ledger.maySign(study.stream)
@@ -148,72 +140,31 @@ function momentOf({ revision, at }: ShowOptions): Moment | undefined {
 /** What is shown of a study: as it is, or as it was. */
 interface StudyAtMoment {
   readonly study: Study;
-  /** Every design until then, in order. */
-  readonly designsUntil: readonly Design[];
-  readonly counts: BalanceView | undefined;
-  readonly breaks: readonly CodeBreak[];
-  readonly heads: HeadCount;
-  /** How many are voided, by cause. */
-  readonly voided: Readonly<Record<string, number>>;
-  readonly limits: readonly LimitInForce[];
-  /** Undefined for a study without packs. */
-  readonly packs: PackNumbers | undefined;
-  /** Undefined for a study that follows no list. */
-  readonly entries: EntryNumbers | undefined;
+  readonly model: Model;
   /** The time of the last event that is shown. */
   readonly at: string | undefined;
   /** The time of the first event that is not. */
   readonly nextAt: string | undefined;
 }
 
-function studyNow({ runner, studies }: OpenLog, study: Study): StudyAtMoment {
-  const { stream } = study;
-  const { inOrder } = runner.state(participants, stream);
-  return {
-    study,
-    designsUntil: studies.designs(stream),
-    counts: runner.state(balance, stream)?.view(),
-    breaks: codeBreaksIn(runner.state(participantEvents, stream)),
-    heads: headCount(inOrder),
-    voided: voidedByCause(inOrder),
-    limits: limitsInForce(study.design, new FilledLevels(study.design, inOrder)),
-    packs: packNumbers(runner.state(studyState, stream), runner.state(participantEvents, stream)),
-    entries: entryNumbers(runner.state(studyState, stream)),
-    at: runner.lastAt(stream),
-    nextAt: undefined,
-  };
-}
-
 /** @throws UsageError for a moment before the study was registered, or a revision it has not reached */
 async function studyAt({ store, identity }: OpenLog, study: Study, moment: Moment): Promise<StudyAtMoment> {
-  const { stream, revision: last, registered } = study;
+  const { stream, revision: last } = study;
+  const { registeredAt } = study.registered;
   if (moment.type === 'revision' && moment.revision > last)
     throw new UsageError(`--revision ${moment.revision} is beyond the study, which is at revision ${last}`);
-  if (moment.type === 'instant' && moment.at < registered.registeredAt)
-    throw new UsageError(
-      `--at ${moment.at} is before the study, which was registered at ${registered.registeredAt}`,
-    );
+  if (moment.type === 'instant' && moment.at < registeredAt)
+    throw new UsageError(`--at ${moment.at} is before the study, which was registered at ${registeredAt}`);
   const { states, revision, at, next } = await foldUntil(
     { store, logId: identity.logId },
     stream,
-    { registered: studyConfig, designs, participants, balance, participantEvents, studyState },
+    { model: studyState },
     isBeyond(moment),
   );
-  const { inOrder } = states.participants;
-  const design = states.designs.at(-1) ?? registeredDesign(registered.configuration);
-  return {
-    study: { stream, revision, registered: states.registered ?? registered, design },
-    designsUntil: states.designs,
-    counts: states.balance?.view(),
-    breaks: codeBreaksIn(states.participantEvents),
-    heads: headCount(inOrder),
-    voided: voidedByCause(inOrder),
-    limits: limitsInForce(design, new FilledLevels(design, inOrder)),
-    packs: packNumbers(states.studyState, states.participantEvents),
-    entries: entryNumbers(states.studyState),
-    at,
-    nextAt: next?.at,
-  };
+  const { model } = states;
+  if (model.status === 'unregistered') throw unknownStudy(study.design.name);
+  const { registered, design } = model;
+  return { study: { stream, revision, registered, design }, model, at, nextAt: next?.at };
 }
 
 interface ShownStudy extends StudyAtMoment {
@@ -226,21 +177,12 @@ interface ShownStudy extends StudyAtMoment {
 }
 
 function shownJson(view: ShownStudy) {
-  const {
-    study,
-    counts,
-    breaks,
-    voided,
-    limits,
-    packs,
-    entries,
-    at,
-    nextAt,
-    overview,
-    lastRevision,
-    verifierKey,
-    firstCheckpoint,
-  } = view;
+  const { study, model, counts, at, nextAt, overview, lastRevision, verifierKey, firstCheckpoint } = view;
+  const { inOrder } = model.participants;
+  const limits = limitsInForce(study.design, new FilledLevels(study.design, inOrder));
+  const voided = voidedByCause(inOrder);
+  const packs = packNumbers(model);
+  const entries = entryNumbers(model);
   const { studyId, registeredAt, seedSource, seedWeak, recoveries, halt, configuration, imported } =
     study.registered;
   return {
@@ -249,7 +191,7 @@ function shownJson(view: ShownStudy) {
     ...{ studyId, registeredAt, seedSource, seedWeak, recoveries, halt, imported },
     // As registered, and as it is in force.
     ...{ configuration, limits, design: designInForce(study.design) },
-    ...codeBreakNumbers(breaks),
+    ...lifeFacts(model).counts,
     ...(packs && { packs }),
     ...(entries && { entries }),
     ...(Object.keys(voided).length > 0 && { voided }),
@@ -279,25 +221,17 @@ function shownText(view: ShownStudy): string {
   return parts.join('\n\n');
 }
 
-function studyFacts({
-  study,
-  designsUntil,
-  breaks,
-  voided,
-  packs,
-  entries,
-  at,
-  nextAt,
-  overview,
-  lastRevision,
-  verifierKey,
-}: ShownStudy): string[][] {
+function studyFacts(view: ShownStudy): string[][] {
+  const { study, model, at, nextAt, overview, lastRevision, verifierKey } = view;
   const { registeredAt, seedSource, seedWeak, recoveries, studyId, imported } = study.registered;
   const { method, name } = study.design;
   const seed =
     seedSource === 'drawn'
       ? `drawn from the operating system${method.name === 'list' ? ', and not used' : ''}`
       : `configured${seedWeak ? ' (WEAK: below 2^96)' : ''}`;
+  const voided = voidedByCause(model.participants.inOrder);
+  const packs = packNumbers(model);
+  const entries = entryNumbers(model);
   const later = (lastRevision ?? study.revision) - study.revision;
   return [
     ['study', name],
@@ -309,8 +243,8 @@ function studyFacts({
     ['participants', enrolledText(overview)],
     ...(Object.keys(voided).length > 0 ? [['voided', describeNumbers(voided)]] : []),
     ...(imported ? [['imported', `${imported.redrawn} redrawn, ${imported.unproven} unproven`]] : []),
-    ...brokenCodeFacts(breaks),
-    ...(packs ? [['packs', packsText(packs)]] : []),
+    ...lifeFacts(model).facts.map(({ label, text }) => [label, text]),
+    ...(packs ? [['packs', packsText(packs, packs.given)]] : []),
     ...(entries ? [['entries', entriesText(entries)]] : []),
     ['registered', registeredAt],
     ['study id', studyId],
@@ -319,28 +253,16 @@ function studyFacts({
     ['seed', seed],
     ...recoveries.map((one) => ['recovered', describeRecovery(one)]),
     ...designFacts(study.design),
-    ...restartFacts(designsUntil),
+    ...restartFacts(model.designs),
   ];
 }
 
-function brokenCodeFacts(breaks: readonly CodeBreak[]): string[][] {
-  const { revealed, unblindingReported } = codeBreakNumbers(breaks);
-  return [
-    ...(revealed ? [['codes broken', describeNumbers(revealed)]] : []),
-    ...(unblindingReported === undefined ? [] : [['unblinded outside', `${unblindingReported} reported`]]),
-  ];
-}
-
-function packsText({
-  registered,
-  given,
-  replaced,
-  withdrawn,
-  dispensed = 0,
-  corrected = 0,
-}: PackNumbers): string {
-  const atVisits = dispensed > 0 ? `, ${dispensed} given at visits (${corrected} corrected)` : '';
-  return `${registered} registered, ${given} given, ${replaced} replaced, ${withdrawn} withdrawn${atVisits}`;
+/** Of them all, how many were given to somebody, too. Undefined in a study without packs. */
+function packNumbers(model: Model) {
+  const packs = packCounts(model);
+  if (!packs) return undefined;
+  const { registered, ...others } = packs;
+  return { registered, given: [...model.given.entries()].length, ...others };
 }
 
 function entriesText({ lists, used, left, skipOwed }: EntryNumbers): string {

@@ -17,6 +17,7 @@ import type { Balance } from './balance.ts';
 import { type Design, levelNow } from './design.ts';
 import type { ForkableMap } from './forkable-map.ts';
 import type { Steps } from './import-proof.ts';
+import type { Life } from './life.ts';
 import type { FilledPlaces } from './limits.ts';
 import type { MethodDesign } from './method-of.ts';
 import type { Members, Status, StudyOutcome } from './outcomes.ts';
@@ -68,6 +69,10 @@ export interface Model extends Memory, PackInventory {
     /** Undefined for a pack that nobody had. */
     readonly participantId: string | undefined;
   }[];
+  /** What happened besides allocations, counted. */
+  life: Life;
+  /** Participants whose arm somebody learned, by the id as randomized: each way once. */
+  unblinded: ForkableMap<string, readonly string[]>;
   /** What only lists show. A fork has none. */
   shown?: ListState | undefined;
 }
@@ -192,12 +197,12 @@ export function describeRecovery({ recovery, at, kept, signed }: StudyRecovery):
  * in use.
  */
 export function forkOf(model: Model): Model {
-  const { participants, requests, given, packs, withdrawn, free, counts, blocks, entries } = model;
+  const { participants, requests, given, packs, withdrawn, free, counts, blocks, entries, unblinded } = model;
   return {
     ...model,
     ...{ participants: participants.fork(), requests: requests.fork(), given: given.fork() },
     ...{ packs: packs.fork(), withdrawn: withdrawn.fork(), free: free.fork(), counts: counts.fork() },
-    ...{ blocks: blocks.fork(), entries: entries.fork() },
+    ...{ blocks: blocks.fork(), entries: entries.fork(), unblinded: unblinded.fork() },
     shown: undefined,
   };
 }

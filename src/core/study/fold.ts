@@ -10,12 +10,13 @@ import type { DesignChange, MethodParameters } from '../../../events/study.ts';
 import type { Projection, View } from '../../../projections/runner.ts';
 import { microsecondsOf } from '../../base/time.ts';
 import type { Form, ParticipantAct } from '../acts/act.ts';
-import { type Act, actOf, digestIn } from '../acts/acts.ts';
+import { type Act, actOf, digestIn, isCorrection } from '../acts/acts.ts';
 import { Counts, ListEntries, OpenBlocks } from '../methods/memory.ts';
 import type { Evidence } from '../methods/method.ts';
 import { Balance } from '../model/balance.ts';
 import { amendedDesign, type Design, registeredDesign, renamingsOf } from '../model/design.ts';
 import { ForkableMap } from '../model/forkable-map.ts';
+import { live, NO_LIFE } from '../model/life.ts';
 import { filledAfter, filledBy } from '../model/limits.ts';
 import { methodDesignOf, methodOf, parametersIn } from '../model/method-of.ts';
 import {
@@ -95,6 +96,7 @@ export function modelOf({ at, data, sections, revision }: PartialEventOf<'StudyR
     ...{ blocks: new OpenBlocks(), entries: new ListEntries() },
     ...{ requests: new ForkableMap(), given: new ForkableMap(), packs: new ForkableMap() },
     ...{ withdrawn: new ForkableMap(), free: new FreePacks(), seedState: bgState, bgState },
+    ...{ life: NO_LIFE, unblinded: new ForkableMap() },
     shown: { events: { inOrder: [], byEnrolment: new Map() }, balance: new Balance(design) },
   };
 }
@@ -107,6 +109,8 @@ function inForce(design: Design, parameters: MethodParameters) {
 /** Folds an event of a registered study. */
 export function fold(model: Model, event: PartialEvent): void {
   if (event.at > model.latestAt) model.latestAt = event.at;
+  // Before anything that may throw: an event that contradicts earlier ones happened, too.
+  if (event.type !== 'ParticipantRandomized') live(model, event, isCorrection(event.type));
   const act = actOf(event.type);
   const isAboutOne = act?.about === 'participant' || isEnrolment(event);
   if (!isAboutOne) model.lastStudyWide = event.revision;

@@ -4,8 +4,8 @@
  */
 
 import { isDeepStrictEqual } from 'node:util';
-import type { PartialEvent } from '../../../events/record.ts';
 import { type Design, ratioOf } from '../model/design.ts';
+import type { Deed } from '../model/life.ts';
 import type { Model } from '../model/model.ts';
 import { currentId, currentLevels, type Participant, WITHHELD } from '../model/participants.ts';
 
@@ -57,66 +57,51 @@ const VALUES: Readonly<Record<Setting, (design: Design) => unknown>> = {
   urn: ({ method }) => method,
 };
 
-interface Act {
-  readonly revision: number;
-  readonly at: string;
-  readonly by: string;
+/** In a study, so far. */
+export function secondDraws({ life, participants }: Model): SecondDraws[] {
+  // A wrong entry makes way for another.
+  const voidings = life.voidings.filter(({ participantId, revision }) => {
+    const first = participants.get(participantId);
+    return first && revision > first.revision;
+  });
+  const byLevels = voidings.length > 0 ? drawnByLevels(participants.inOrder) : new Map();
+  const byUser = new Map<string, Pair[]>();
+  // The last voiding of each participant.
+  for (const [id, voiding] of new Map(voidings.map((one) => [one.participantId, one]))) {
+    const first = participants.get(id);
+    const second = first && secondOf(first, voiding, byLevels);
+    if (!second || (isKept(first) && isKept(second))) continue;
+    byUser.set(first.user, [...(byUser.get(first.user) ?? []), { first, second, voiding }]);
+  }
+  return [...byUser].map(([user, pairs]) => ({ user, draws: pairs.map(drawOf), ...armsOf(pairs) }));
 }
 
-export class SteeringTally {
-  /** The last voiding of each participant, by the id as randomized. */
-  readonly #voidings = new Map<string, Act>();
-  /** In order. */
-  readonly #amendments: Act[] = [];
-
-  take({ type, data, revision, at, actor }: PartialEvent): void {
-    const act = { revision, at, by: actor.user };
-    if (type === 'AllocationVoided') this.#voidings.set(data.participantId, act);
-    if (type === 'StudyAmended') this.#amendments.push(act);
-    // A wrong entry makes way for another.
-    if (type === 'AllocationForced') this.#voidings.delete(data.participantId);
-  }
-
-  /** @param model of the study after the last event */
-  secondDraws({ participants }: Model): SecondDraws[] {
-    const byLevels = this.#voidings.size > 0 ? drawnByLevels(participants.inOrder) : new Map();
-    const byUser = new Map<string, Pair[]>();
-    for (const [id, voiding] of this.#voidings) {
-      const first = participants.get(id);
-      const second = first && secondOf(first, voiding, byLevels);
-      if (!second || (isKept(first) && isKept(second))) continue;
-      byUser.set(first.user, [...(byUser.get(first.user) ?? []), { first, second, voiding }]);
-    }
-    return [...byUser].map(([user, pairs]) => ({ user, draws: pairs.map(drawOf), ...armsOf(pairs) }));
-  }
-
-  /** @param model likewise */
-  undone({ designs, participants }: Model): UndoneAmendment[] {
-    const drawn = participants.inOrder.filter(isDrawn);
-    return designs.flatMap((design, undoneWith) =>
-      STEERING_SETTINGS.flatMap((setting) => {
-        const valueIn = VALUES[setting];
-        const value = valueIn(design);
-        const isSame = (earlier: Design | undefined) => earlier && isDeepStrictEqual(valueIn(earlier), value);
-        if (isSame(designs[undoneWith - 1])) return [];
-        // The last amendment that changed this value into another one.
-        const amendment = designs.slice(0, undoneWith).findLastIndex(isSame) + 1;
-        const [begun, ended] = [this.#amendments[amendment - 1], this.#amendments[undoneWith - 1]];
-        if (!begun || !ended) return [];
-        const randomized = drawn
-          .filter(({ revision }) => revision > begun.revision && revision < ended.revision)
-          .map(currentId);
-        if (randomized.length > FEW_RANDOMIZED) return [];
-        return [{ setting, amendment, by: begun.by, undoneWith, undoneBy: ended.by, randomized }];
-      }),
-    );
-  }
+/** Likewise. */
+export function undoneAmendments({ designs, life, participants }: Model): UndoneAmendment[] {
+  const drawn = participants.inOrder.filter(isDrawn);
+  return designs.flatMap((design, undoneWith) =>
+    STEERING_SETTINGS.flatMap((setting) => {
+      const valueIn = VALUES[setting];
+      const value = valueIn(design);
+      const isSame = (earlier: Design | undefined) => earlier && isDeepStrictEqual(valueIn(earlier), value);
+      if (isSame(designs[undoneWith - 1])) return [];
+      // The last amendment that changed this value into another one.
+      const amendment = designs.slice(0, undoneWith).findLastIndex(isSame) + 1;
+      const [begun, ended] = [life.amendments[amendment - 1], life.amendments[undoneWith - 1]];
+      if (!begun || !ended) return [];
+      const randomized = drawn
+        .filter(({ revision }) => revision > begun.revision && revision < ended.revision)
+        .map(currentId);
+      if (randomized.length > FEW_RANDOMIZED) return [];
+      return [{ setting, amendment, by: begun.by, undoneWith, undoneBy: ended.by, randomized }];
+    }),
+  );
 }
 
 interface Pair {
   readonly first: Participant;
   readonly second: Participant;
-  readonly voiding: Act;
+  readonly voiding: Deed;
 }
 
 function isDrawn({ forced, original }: Participant): boolean {
@@ -146,11 +131,11 @@ function drawnByLevels(inOrder: readonly Participant[]): Map<string, Participant
 /** Whoever came soon after the voiding; otherwise whoever had come soon after the participant. */
 function secondOf(
   first: Participant,
-  voiding: Act,
+  voiding: Deed,
   byLevels: ReadonlyMap<string, readonly Participant[]>,
 ): Participant | undefined {
   const same = [...levelKeys(first)].flatMap((key) => byLevels.get(key) ?? []);
-  const soonAfter = ({ revision, at }: Pick<Act, 'revision' | 'at'>) =>
+  const soonAfter = ({ revision, at }: Pick<Deed, 'revision' | 'at'>) =>
     same.find((one) => one.revision > revision && Date.parse(one.at) - Date.parse(at) <= SECOND_DRAW_MS);
   return soonAfter(voiding) ?? soonAfter(first);
 }

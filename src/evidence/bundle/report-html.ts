@@ -22,8 +22,9 @@ import {
   ratioOf,
   visitsText,
 } from '../../core/model/design.ts';
+import { lifeFacts } from '../../core/model/life.ts';
+import type { Model } from '../../core/model/model.ts';
 import { currentId, currentLevels } from '../../core/model/participants.ts';
-import { describeNumbers } from '../../core/study/tally.ts';
 import { enrolmentPicture, levelsPicture } from './report-pictures.tsx';
 import {
   type Flow,
@@ -56,8 +57,8 @@ export interface StreamSummary {
 /** Yields the document in pieces. */
 export function* reportHtml(parts: ReportParts): Generator<string> {
   const { summary, content } = parts;
-  const { configuration, people } = summary;
-  if (!configuration || !people) throw new Error('a study without a registration has no report');
+  const { configuration, model, people } = summary;
+  if (!configuration || !model || !people) throw new Error('a study without a registration has no report');
   const isOpen = content !== 'blinded';
   yield `<!doctype html>
 <html lang="en"><head><meta charset="utf-8">
@@ -67,12 +68,12 @@ export function* reportHtml(parts: ReportParts): Generator<string> {
 <h1>${e(configuration.name)}</h1>
 <p class="lead">Randomization report, as of ${e(shownInstant(summary.lastAt))}, ${counted(summary.participants, 'participant')}</p>
 ${CONTENT_NOTICE[content]}
-${studySection(parts, configuration)}
+${studySection(parts, configuration, model)}
 ${registeredSection(configuration, isOpen)}
 ${people.isAmended ? inForceSection(people, isOpen) : ''}
 ${flowSection(people, isOpen)}
 ${steeringSection(summary)}
-${enrolmentSection(summary, people.design)}
+${enrolmentSection(summary, model)}
 ${isOpen ? balanceSection(people) : levelsSection(people)}
 `;
   yield* eventsSection(summary, people, configuration, isOpen);
@@ -90,7 +91,11 @@ An open bundle holds no state of the random generator, and no entry of a list.</
 proves participants, levels, times and completeness; its draws cannot be replayed.</p>`,
 };
 
-function studySection({ summary, identity }: ReportParts, configuration: StudyConfiguration): string {
+function studySection(
+  { summary, identity }: ReportParts,
+  configuration: StudyConfiguration,
+  model: Model,
+): string {
   const { mode } = configuration;
   const isUsed = methodIn(configuration).name !== 'list';
   const drawn = `drawn from the operating system${isUsed ? '' : ', and not used'}`;
@@ -104,11 +109,11 @@ ${htmlTable(
     ['Last event', e(shownInstant(summary.lastAt))],
     ['Participants', String(summary.participants)],
     ...stateRows(summary),
-    ...entryRows(summary),
-    ...packRows(summary),
-    ...unblindedRows(summary),
+    ...entryRows(model),
+    ...packRows(model),
+    ...lifeRows(model),
     ['Seed', `${seed}${summary.seedWeak ? ' (weak: below 2<sup>96</sup>, it can be found by search)' : ''}`],
-    ...importedRows(summary),
+    ...importedRows(summary, model),
     ...summary.recoveries.map((what) => ['Recovered', e(what)]),
     ['Study id', `<code>${e(summary.studyId)}</code>`],
     ['Log', `${e(identity.logName)} <code>${e(identity.logId)}</code>`],
@@ -121,31 +126,30 @@ function stateRows({ halt }: StudySummary): string[][] {
   return halt ? [['State', e(`${halt.state} since ${shownInstant(halt.at)}: ${halt.reason}`)]] : [];
 }
 
-function entryRows({ entries: { lists, registered, skipped } }: StudySummary): string[][] {
+function entryRows({ life: { entries } }: Model): string[][] {
+  const { lists, registered, skipped } = entries;
   const on = `${registered} on ${counted(lists, 'list')}`;
   return lists > 0 ? [['Entries of lists', `${on}; skipped: ${skipped}`]] : [];
 }
 
-function packRows({ packs }: StudySummary): string[][] {
+function packRows({ life: { packs } }: Model): string[][] {
   const { lists, registered, replaced, withdrawn, dispensed, corrected } = packs;
   const atVisits = dispensed > 0 ? `; given at visits: ${dispensed}; corrected: ${corrected}` : '';
   const on = `${registered} on ${counted(lists, 'list')}`;
   return lists > 0 ? [['Packs', `${on}; replaced: ${replaced}; withdrawn: ${withdrawn}${atVisits}`]] : [];
 }
 
-function unblindedRows({ revealed, revealedPacks, unblindingReported }: StudySummary): string[][] {
-  const ofPacks = revealedPacks > 0 ? `; of packs that nobody had: ${revealedPacks}` : '';
-  return [
-    ...(Object.keys(revealed).length > 0
-      ? [['Codes broken', e(`${describeNumbers(revealed)}${ofPacks}`)]]
-      : []),
-    ...(unblindingReported > 0 ? [['Unblinded outside', `${unblindingReported} reported`]] : []),
-  ];
+function lifeRows(model: Model): string[][] {
+  const { ofPacks } = model.life.unblindings;
+  return lifeFacts(model).facts.map(({ name, label, text }) => {
+    const more = name === 'revealed' && ofPacks > 0 ? `; of packs that nobody had: ${ofPacks}` : '';
+    return [label.replace(/^./, (first) => first.toUpperCase()), e(`${text}${more}`)];
+  });
 }
 
-function importedRows({ imported: history }: StudySummary): string[][] {
-  if (!history) return [];
-  const { redrawn, unproven, isContinued } = history;
+function importedRows({ isContinued }: StudySummary, { registered: { imported } }: Model): string[][] {
+  if (!imported) return [];
+  const { redrawn, unproven } = imported;
   const rows = [
     'Imported',
     `${counted(redrawn + unproven, 'participant')} of another system: ${redrawn} drawn again, ${unproven} not`,
@@ -166,7 +170,7 @@ ${htmlTable(
     ...(ratio ? [ratioRow(ratio)] : []),
     ...methodRows(methodIn(configuration)),
     ...(targetEnrollment === undefined ? [] : [['Target', String(targetEnrollment)]]),
-    ...lifeRows(configuration),
+    ...settingRows(configuration),
     ...idRows(idPattern),
     ...visitRows(visits),
     ...factors.map(({ name, levels }) => [`Factor ${e(name)}`, levels.map(e).join(' · ')]),
@@ -186,7 +190,7 @@ function methodRows(method: Design['method']): string[][] {
 }
 
 /** The settings that concern the life of the study after its registration. */
-function lifeRows({ blinding, start, limits, policies, protocol }: StudyConfiguration): string[][] {
+function settingRows({ blinding, start, limits, policies, protocol }: StudyConfiguration): string[][] {
   return [
     blindingRow(blinding ?? 'open'),
     ...(start === undefined ? [] : [['Start', 'paused, until it was opened']]),
@@ -327,7 +331,7 @@ function steeringSection({ steering }: StudySummary): string {
 <ul>${items.join('\n')}</ul>`;
 }
 
-function enrolmentSection(summary: StudySummary, { target }: Design): string {
+function enrolmentSection(summary: StudySummary, { design: { target }, registered }: Model): string {
   const [first] = summary.enrolment;
   // Imported participants came before the study was registered here.
   const since = Math.min(Date.parse(summary.registeredAt), first?.at ?? Number.POSITIVE_INFINITY);
@@ -336,7 +340,7 @@ function enrolmentSection(summary: StudySummary, { target }: Design): string {
   const points = last ? [...summary.enrolment, { at: end, participants: summary.participants }] : [];
   return `<h2>Enrolment over time</h2>
 <figure>${enrolmentPicture(points, since, Math.max(end, since), target)}</figure>
-<p class="lead">Times are the service's clock, in UTC${summary.imported ? ', and those of imported participants as the other system had them' : ''}.</p>`;
+<p class="lead">Times are the service's clock, in UTC${registered.imported ? ', and those of imported participants as the other system had them' : ''}.</p>`;
 }
 
 function balanceSection(people: ReportParticipants): string {
@@ -430,14 +434,7 @@ function sum(numbers: readonly number[]): number {
 }
 
 function* eventsSection(
-  {
-    listed,
-    unlisted,
-    unlistedBreaks,
-    unlistedCorrections,
-    unlistedReplacements,
-    unlistedDispensations,
-  }: StudySummary,
+  { listed, unlisted, limited }: StudySummary,
   people: ReportParticipants,
   { factors }: StudyConfiguration,
   isOpen: boolean,
@@ -469,13 +466,8 @@ function* eventsSection(
     yield eventRow(event, head.length - 3, participant && cellsOf(participant));
   }
   yield '</tbody></table>\n';
-  for (const [what, left] of [
-    ['participants', unlisted],
-    ['code-breaks', unlistedBreaks],
-    ['corrections', unlistedCorrections],
-    ['replacements of packs', unlistedReplacements],
-    ['packs of visits', unlistedDispensations],
-  ] as const)
+  const numbers = Object.entries({ participants: MAX_LISTED + unlisted, ...limited });
+  for (const [what, left] of numbers.map(([what, number]) => [what, number - MAX_LISTED] as const))
     if (left > 0)
       yield `<p>The first ${MAX_LISTED} ${what} are listed. ${left} more are in the bundle's records.</p>\n`;
 }

@@ -6,9 +6,10 @@ import type { PartialEvent } from '../../../events/record.ts';
 import type { StudyConfiguration } from '../../../events/study.ts';
 import { microsecondsOf } from '../../base/time.ts';
 import { counted, plural } from '../../base/wording.ts';
-import { PARTICIPANT_ACTS } from '../../core/acts/acts.ts';
+import { isCorrection, PARTICIPANT_ACTS } from '../../core/acts/acts.ts';
 import { Balance, type BalanceView } from '../../core/model/balance.ts';
 import { type Design, methodIn } from '../../core/model/design.ts';
+import { live } from '../../core/model/life.ts';
 import { describeRecovery, type Halt, type Model } from '../../core/model/model.ts';
 import {
   countsMoved,
@@ -19,7 +20,7 @@ import {
   WITHHELD,
 } from '../../core/model/participants.ts';
 import { fold, modelOf } from '../../core/study/fold.ts';
-import { SteeringTally } from '../../core/study/steering.ts';
+import { secondDraws, undoneAmendments } from '../../core/study/steering.ts';
 import {
   type ActEvent,
   actorText,
@@ -73,44 +74,27 @@ export class StudySummary {
   seedWeak = false;
   registeredAt = '';
   lastAt = '';
-  /** Undefined before the registration. */
+  /** What the records come to, up to one that contradicts those before it. Undefined before the registration. */
+  model: Model | undefined;
+  /** Likewise. */
   people: ReportParticipants | undefined;
   /** Participants that the list leaves out. */
   unlisted = 0;
-  /** Code-breaks and reported unblindings that the list leaves out. */
-  unlistedBreaks = 0;
-  unlistedCorrections = 0;
-  unlistedReplacements = 0;
-  unlistedDispensations = 0;
-  /** Of lists of allocations that were made elsewhere. */
-  readonly entries = { lists: 0, registered: 0, skipped: 0 };
-  /** Packs of medication. */
-  readonly packs = { lists: 0, registered: 0, replaced: 0, withdrawn: 0, dispensed: 0, corrected: 0 };
+  /** How many there were of what the list has the first `MAX_LISTED` of, each. */
+  readonly limited = { 'code-breaks': 0, corrections: 0, 'replacements of packs': 0, 'packs of visits': 0 };
   /** Why the study takes no participants after the last event; undefined if it is open. */
   halt: Halt | undefined;
-  /** How many codes were broken, by category. */
-  readonly revealed: Record<string, number> = {};
-  /** How many of these code-breaks were for a pack that nobody had. */
-  revealedPacks = 0;
-  /** How often an unblinding without the service was reported. */
-  unblindingReported = 0;
   readonly listed: ReportEntry[] = [];
   /** A short description of each. */
   readonly recoveries: string[] = [];
   /** Enrolment over time: the number of participants at each instant. */
   readonly enrolment: { readonly at: number; readonly participants: number }[] = [];
-  /** A history of another system. */
-  imported:
-    | { readonly redrawn: number; readonly unproven: number; readonly isContinued: boolean }
-    | undefined;
+  /** Whether the generator goes on where that of an imported history stopped. */
+  isContinued = false;
   readonly #namesArms: boolean;
-  readonly #steering = new SteeringTally();
-  #model: Model | undefined;
   #isContradicted = false;
   #haltBefore: Halt | undefined;
   #stride = 1;
-  #breaks = 0;
-  #corrections = 0;
 
   /** @param namesArms whether the report may say what arms are called */
   constructor({ namesArms = true } = {}) {
@@ -123,10 +107,8 @@ export class StudySummary {
 
   /** What somebody may have done to choose arms. */
   get steering() {
-    const model = this.#model;
-    return model
-      ? steeringTexts(this.#steering.secondDraws(model), this.#steering.undone(model), MAX_LISTED)
-      : [];
+    const { model } = this;
+    return model ? steeringTexts(secondDraws(model), undoneAmendments(model), MAX_LISTED) : [];
   }
 
   /** Takes the events of the study in order, from its registration on. */
@@ -138,7 +120,6 @@ export class StudySummary {
     }
     const before = this.#participantOf(event);
     this.#fold(event);
-    this.#steering.take(event);
     switch (event.type) {
       case 'ParticipantRandomized':
         this.#enrol(event, event.at, 'randomized');
@@ -175,13 +156,10 @@ export class StudySummary {
         this.#takeEntries(event);
         break;
       case 'AllocationRevealed':
-        this.#breakCode(event);
-        break;
       case 'UnblindingReported':
-        this.#reportUnblinding(event);
+        this.#noteFirst('code-breaks', event, () => this.#text(event, ...groundsTexts(event.sections)));
         break;
       default:
-        if (event.type === 'DispensationCorrected') this.packs.corrected++;
         if (before && PARTICIPANT_ACTS.some((name) => name === event.type))
           this.#act(event as ActEvent, before);
     }
@@ -191,8 +169,8 @@ export class StudySummary {
     const { at } = event;
     const { configuration, studyId, seedSource, seedWeak } = event.data;
     Object.assign(this, { configuration, studyId, seedSource, seedWeak, registeredAt: at });
-    this.#model = modelOf(event);
-    this.people = new ReportParticipants(this.#model);
+    this.model = modelOf(event);
+    this.people = new ReportParticipants(this.model);
     const isPaused = configuration.start === 'paused';
     if (isPaused) this.halt = { state: 'paused', reason: 'registered as paused', at };
     this.#note(event, isPaused ? 'registered as paused' : 'registered');
@@ -201,25 +179,25 @@ export class StudySummary {
   /** The participant whom the event is about. */
   #participantOf({ data }: PartialEvent): Participant | undefined {
     const { participantId = '' } = data as { readonly participantId?: string };
-    return this.#model?.participants.get(participantId);
+    return this.model?.participants.get(participantId);
   }
 
   #fold(event: PartialEvent): void {
-    if (!this.#model || this.#isContradicted) return;
-    try {
-      fold(this.#model, event);
-    } catch {
-      // The event contradicts earlier ones. A bundle of such a log is evidence, and its verifiers say what is wrong.
-      this.#isContradicted = true;
-    }
+    if (!this.model) return;
+    // A bundle of a log that contradicts itself is evidence: its verifiers say what is wrong, and what happened is counted on.
+    if (this.#isContradicted) live(this.model, event, isCorrection(event.type));
+    else
+      try {
+        fold(this.model, event);
+      } catch {
+        this.#isContradicted = true;
+      }
   }
 
   /** @param at when it was, in the figure of the enrolment; of an entry by hand, when it was entered */
   #enrol(event: EnrolmentEvent, at: string, what: string): void {
-    const { data } = event;
-    this.people?.enrol(event);
     if (this.participants > MAX_LISTED) this.unlisted++;
-    else this.#note(event, what, data.participantId);
+    else this.#note(event, what, event.data.participantId);
     if (this.participants % this.#stride === 0)
       this.enrolment.push({ at: Date.parse(at), participants: this.participants });
     if (this.enrolment.length >= MAX_POINTS) {
@@ -258,11 +236,11 @@ export class StudySummary {
     switch (event.type) {
       case 'HistoryImported': {
         const { approvals, generator, proof, source } = event.data;
-        const { redrawn, unproven } = proof;
+        const { redrawn } = proof;
         const reason = `a history of ${counted(source.rows, 'participant')} is being imported`;
         this.#haltBefore = this.halt;
         this.halt = { state: 'importing', reason, at };
-        this.imported = { redrawn, unproven, isContinued: generator === 'continued' };
+        this.isContinued = generator === 'continued';
         const proven = `${redrawn} of its ${counted(source.rows, 'row')} ${plural(redrawn, 'was', 'were')} drawn again`;
         this.#note(event, sentence(`a history is imported: ${proven}`, ...approvals.map(approvalText)));
         break;
@@ -278,8 +256,6 @@ export class StudySummary {
       case 'HistoryImportEnded':
         this.halt = this.#haltBefore;
         if ('aborted' in event.data) {
-          this.people?.clear();
-          this.imported = undefined;
           this.enrolment.length = 0;
           this.unlisted = 0;
           this.#note(event, `the import was given up: ${event.data.reason}`);
@@ -320,31 +296,20 @@ export class StudySummary {
 
   /** No report says which treatment a pack holds, whatever its content. */
   #takePacks(event: PackEvent): void {
-    const { packs } = this;
     switch (event.type) {
       case 'CodesRegistered': {
         const { count, list, where } = event.data;
-        packs.lists++;
-        packs.registered += count;
         const whose = where ? `, for ${where.factor} ${where.level}` : '';
         this.#note(event, `list ${list} of packs registered: ${count}${whose}`);
         break;
       }
-      case 'CodeReplaced': {
-        packs.replaced++;
-        if (packs.replaced > MAX_LISTED) this.unlistedReplacements++;
-        else this.#note(event, this.#text(event));
+      case 'CodeReplaced':
+        this.#noteFirst('replacements of packs', event, () => this.#text(event));
         break;
-      }
-      case 'PackDispensed': {
-        packs.dispensed++;
-        if (packs.dispensed > MAX_LISTED) this.unlistedDispensations++;
-        else this.#note(event, this.#text(event));
+      case 'PackDispensed':
+        this.#noteFirst('packs of visits', event, () => this.#text(event));
         break;
-      }
       case 'CodesWithdrawn': {
-        const { count } = event.data;
-        packs.withdrawn += count;
         const reason = event.sections.withdrawn?.reason;
         this.#note(event, this.#text(event, reason !== undefined && `reason: ${reason}`));
       }
@@ -353,55 +318,20 @@ export class StudySummary {
 
   /** No report says what an entry of a list holds, whatever its content. */
   #takeEntries(event: EntriesEvent): void {
-    const { entries } = this;
     if (event.type === 'EntriesSkipped') {
-      const { reason, skipped } = event.data;
-      entries.skipped += skipped.reduce((sum, { count }) => sum + count, 0);
-      this.#note(
-        event,
-        `entries skipped: ${skippedText(event.data, this.#strataFactors)}; reason: ${reason}`,
-      );
+      const skipped = skippedText(event.data, this.#strataFactors);
+      this.#note(event, `entries skipped: ${skipped}; reason: ${event.data.reason}`);
       return;
     }
     const { approvals, count, list } = event.data;
-    entries.lists++;
-    entries.registered += count;
     const registered = `list ${list} registered: ${counted(count, 'entry', 'entries')}`;
     this.#note(event, sentence(registered, ...approvals.map(approvalText)));
-  }
-
-  #breakCode(event: Extract<PartialEvent, { type: 'AllocationRevealed' }>): void {
-    const { category, participantId } = event.data;
-    this.revealed[category] = (this.revealed[category] ?? 0) + 1;
-    if (participantId === undefined) this.revealedPacks++;
-    this.#noteBreak(event, category);
-  }
-
-  #reportUnblinding(event: Extract<PartialEvent, { type: 'UnblindingReported' }>): void {
-    this.unblindingReported++;
-    this.#noteBreak(event, `reported: ${event.data.how}`);
-  }
-
-  #noteBreak(
-    event: Extract<PartialEvent, { type: 'AllocationRevealed' | 'UnblindingReported' }>,
-    way: string,
-  ): void {
-    const { participantId } = event.data;
-    if (participantId !== undefined) this.people?.reveal(participantId, way);
-    this.#breaks++;
-    if (this.#breaks > MAX_LISTED) this.unlistedBreaks++;
-    else this.#note(event, this.#text(event, ...groundsTexts(event.sections)));
   }
 
   /** Corrections, and whatever has no list of its own. */
   #act(event: ActEvent, before: Participant): void {
     const after = this.#participantOf(event);
     if (!this.people || !after) return;
-    this.#corrections++;
-    if (this.#corrections > MAX_LISTED) {
-      this.unlistedCorrections++;
-      return;
-    }
     const counts = countsMoved(before, after, this.people.design) ? 'moved' : 'stayed';
     const text = 'note' in event.sections ? event.sections.note?.text : undefined;
     const details = [
@@ -409,7 +339,7 @@ export class StudySummary {
         `the counts ${this.#hasUrns ? 'of the urns' : 'of participants'} ${counts}`,
       text !== undefined && `note: ${text}`,
     ];
-    this.#note(event, this.#text(event, ...details));
+    this.#noteFirst('corrections', event, () => this.#text(event, ...details));
   }
 
   /** @param more further details */
@@ -419,7 +349,7 @@ export class StudySummary {
 
   /** The id in use, of a participant with this id as randomized. */
   #idOf(participantId: string): string {
-    const participant = this.#model?.participants.get(participantId);
+    const participant = this.model?.participants.get(participantId);
     return participant ? currentId(participant) : participantId;
   }
 
@@ -431,6 +361,11 @@ export class StudySummary {
   get #strataFactors(): readonly string[] {
     const method = this.configuration && methodIn(this.configuration);
     return method && 'by' in method ? method.by : [];
+  }
+
+  #noteFirst(what: keyof StudySummary['limited'], event: PartialEvent, text: () => string): void {
+    this.limited[what]++;
+    if (this.limited[what] <= MAX_LISTED) this.#note(event, text());
   }
 
   #note({ revision, at, actor }: PartialEvent, what: string, enrolled?: string): void {
@@ -466,8 +401,6 @@ const ALL = 'all';
 /** The participants of a bundle's report, as the records that were read leave them in the model. */
 export class ReportParticipants {
   readonly #model: Model;
-  /** By the id as randomized. */
-  readonly #revealed = new Map<string, readonly string[]>();
   /** Numbers of the amendments with which the urns began anew. */
   readonly restarts: number[] = [];
 
@@ -497,7 +430,7 @@ export class ReportParticipants {
   }
 
   #reported(participant: Participant): ReportedParticipant {
-    return { ...participant, revealed: this.#revealed.get(participant.participantId) ?? [] };
+    return { ...participant, revealed: this.#model.unblinded.get(participant.participantId) ?? [] };
   }
 
   /** The cause, and whose duplicate it is, by the id in use. */
@@ -540,23 +473,7 @@ export class ReportParticipants {
       randomized: all.length,
       voided: voidedByCause(all),
       forced: all.filter(({ forced }) => forced).length,
-      unblinded: all.filter(({ participantId }) => this.#revealed.has(participantId)).length,
+      unblinded: all.filter(({ participantId }) => this.#model.unblinded.get(participantId)).length,
     };
-  }
-
-  /** Nobody is left of an import that was given up. */
-  clear(): void {
-    this.#revealed.clear();
-  }
-
-  /** A wrong entry makes way for the one that replaces it. */
-  enrol({ data }: EnrolmentEvent): void {
-    this.#revealed.delete(data.participantId);
-  }
-
-  /** @param id as randomized */
-  reveal(id: string, way: string): void {
-    const ways = this.#revealed.get(id) ?? [];
-    if (this.#model.participants.get(id) && !ways.includes(way)) this.#revealed.set(id, [...ways, way]);
   }
 }

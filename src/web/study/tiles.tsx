@@ -70,8 +70,26 @@ function CodeBreaksTile({ study }: { study: string }) {
   const { t } = useTranslation();
   const { data: breaks } = useQuery(codeBreaksQuery(study));
   if (!breaks) return null;
-  const count = new Set(breaks.map(({ id, code }) => id ?? code)).size;
-  if (count === 0) return <Tile label={t('study.noCodesBroken')}>0</Tile>;
-  const kinds = [...new Set(breaks.map(({ category }) => t(`study.category.${category ?? 'reported'}`)))];
-  return <Tile label={`${t('study.codesBroken', { count })}: ${kinds.join(', ')}`}>{count}</Tile>;
+  const categories = breaks.flatMap(({ category }) => category ?? []);
+  const kinds = [...new Set(categories)].map((category) => t(`study.category.${category}`)).join(', ');
+  // A code-break of a pack that nobody had is of nobody.
+  const people = new Set(breaks.flatMap(({ id }) => id ?? [])).size;
+  return (
+    <Tile
+      label={
+        <>
+          {t('study.codeBreaks', { count: categories.length })}
+          {kinds && `: ${kinds}`}
+          {people > 0 && (
+            <>
+              <br />
+              <small>{t('study.peopleUnblinded', { people })}</small>
+            </>
+          )}
+        </>
+      }
+    >
+      {categories.length}
+    </Tile>
+  );
 }

@@ -144,7 +144,9 @@ it('participants are counted by urn studies show, which shows what the urns hold
   const { ok, json } = whole;
   const text = await ok`studies show Sleep`;
   expect(text).toMatch(/^voided +1: 1 duplicate$/m);
-  expect(text).toMatch(/^codes broken +3: 2 emergency, 1 planned\nunblinded outside +1 reported$/m);
+  expect(text).toMatch(
+    /^code-breaks +3: 2 emergency, 1 planned\nunblinded outside +1 reported\npeople unblinded +2$/m,
+  );
   expect(text).toMatch(/^of these voided +(1 +0|0 +1)$/m);
   const all = (part = '') =>
     (/^all +(\d) +(\d)$/m.exec(part) ?? []).slice(1).reduce((sum, n) => sum + Number(n), 0);
@@ -154,7 +156,7 @@ it('participants are counted by urn studies show, which shows what the urns hold
     ...{ voided: { duplicate: 1 }, revealed: { emergency: 2, planned: 1 }, unblindingReported: 1 },
   });
   const past = await ok`studies show Sleep --revision 8`;
-  expect(past).toMatch(/^codes broken +1: 1 emergency$/m);
+  expect(past).toMatch(/^code-breaks +1: 1 emergency\npeople unblinded +1$/m);
   expect(past).not.toContain('unblinded outside');
   // A correction that the urns follow makes no difference between the two.
   expect(await ok`studies show Sleep --revision 5`).not.toMatch(/voided|as the urns count/);

@@ -244,6 +244,6 @@ describe('urn studies show', () => {
     );
     const shown = await ok`studies show Exact`;
     expect(shown).toMatch(new RegExp(`^state +${closed}$`, 'm'));
-    expect(shown).not.toContain('codes broken');
+    expect(shown).not.toContain('code-breaks');
   });
 });

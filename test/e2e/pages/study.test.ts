@@ -56,6 +56,14 @@ async function filled(): Promise<void> {
   const changes = [{ factor: 'sex', from: 'Female', to: 'Male' }];
   await post('/level_corrections', { id: '0056', changes, cause: 'entry', note: 'typo' });
   await post('/code_breaks', { id: '0057', category: 'emergency', reason: 'anaphylaxis' });
+  // The same participant, and another one: a report is no code-break.
+  for (const id of ['0057', '0058'])
+    await post('/unblindings', {
+      id,
+      how: 'envelope',
+      occurred_at: new Date().toISOString(),
+      reason: 'torn',
+    });
   const duplicate = { cause: 'duplicate', duplicate_of: '0001', analysis: 'exclude', note: 'twice' };
   await post('/voids', { id: '0054', ...duplicate });
 }
@@ -86,7 +94,7 @@ describeInBrowser('the page of a study', () => {
     await image(reader, /largest difference between the arms/).waitFor();
     const bySite = page.getByRole('table', { name: 'By Site' });
     await expect.poll(() => bySite.getByRole('row').count()).toBe(SITES.length + 1);
-    expect(await reader.countOf('text', 'code broken: emergency')).toBe(1);
+    expect(await reader.countOf('text', '1code-break: emergencypeople unblinded: 2')).toBe(1);
     const rowOf = (id: string) => page.getByRole('rowheader', { name: id }).locator('xpath=..');
     for (const [id, remarks] of Object.entries({
       ...{ '0057': 'code broken', '0056': 'corrected', '0054': 'void: randomized twice', '0060': '' },

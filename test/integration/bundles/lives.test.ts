@@ -104,13 +104,13 @@ const CASES: readonly [what: string, life: Life, python: string, expected?: Expe
   [
     'a study that lived on',
     WHOLE,
-    '  The study is open; codes broken: 2 emergency, 1 monitoring; 1 of them recorded after the arm was shown; unblinded without the service, as reported: 2\n',
+    '  The study is open; code-breaks: 2 emergency, 1 monitoring; 1 of them recorded after the arm was shown; unblinded without the service, as reported: 2; people unblinded: 3\n',
   ],
   [
     'corrections',
     CORRECTED,
-    `  The study is open; ${CORRECTIONS}; codes broken: 1 planned\n`,
-    { ours: `\n  open; ${CORRECTIONS}; codes broken: 1 other\n` },
+    `  The study is open; ${CORRECTIONS}; code-breaks: 1 planned; people unblinded: 1\n`,
+    { ours: `\n  open; ${CORRECTIONS}; code-breaks: 1 other; people unblinded: 1\n` },
   ],
   [
     'amendments',
@@ -123,14 +123,14 @@ const CASES: readonly [what: string, life: Life, python: string, expected?: Expe
     'entries by hand',
     FORCED,
     // The one void is replaced, and the other one reinstated.
-    '  The study is open; entered by hand: 1 elsewhere, 1 other, 3 outage, 1 protocol; amendments: 1; levels corrected: 1; ids corrected: 1; codes broken: 1 emergency\n',
+    '  The study is open; entered by hand: 1 elsewhere, 1 other, 3 outage, 1 protocol; amendments: 1; levels corrected: 1; ids corrected: 1; code-breaks: 1 emergency; people unblinded: 1\n',
   ],
   [
     'an import',
     IMPORTED,
     '; imported: 7 drawn again, 3 unproven; levels corrected: 1; ',
     {
-      ours: '\n  open; imported: 7 drawn again, 3 unproven; levels corrected: 1; codes broken: 1 in an emergency\n',
+      ours: '\n  open; imported: 7 drawn again, 3 unproven; levels corrected: 1; code-breaks: 1 in an emergency; people unblinded: 1\n',
     },
   ],
   ['an import without states', FOREIGN, 'imported: 0 drawn again, 2 unproven'],

@@ -127,8 +127,9 @@ it.each(CONTENTS)('the report of a study says who closed it and broke its codes,
     [`closed (end): the end; ${approved}`, by],
   ]);
   expect(text).toMatch(/<td>State<\/td><td>closed since [-0-9]+ [:0-9]+ UTC: end: the end<\/td>/);
-  expect(text).toContain('<td>Codes broken</td><td>2: 1 emergency, 1 monitoring</td>');
+  expect(text).toContain('<td>Code-breaks</td><td>2: 1 emergency, 1 monitoring</td>');
   expect(text).toContain('<td>Unblinded outside</td><td>1 reported</td>');
+  expect(text).toContain('<td>People unblinded</td><td>2</td>');
   const revealed = [1, 2, 3].map((revision) => row(text, revision).at(-2));
   expect(revealed).toEqual(['emergency', 'monitoring, reported: envelope', '']);
   expect(row(text, 1)).toHaveLength(content === 'blinded' ? 5 : 6);
@@ -432,7 +433,10 @@ it('the list of events has a limited length, says how many it leaves out, and co
   }
   const summary = new StudySummary();
   for (const [revision, each] of facts.entries()) summary.take(event(each as StudyFact, revision));
-  expect(summary).toMatchObject({ unlistedBreaks: 5, unlistedCorrections: 5, revealed: { end: MANY } });
+  expect(summary).toMatchObject({
+    limited: { 'code-breaks': MANY, corrections: MANY },
+    model: { life: { codeBreaks: { end: MANY } } },
+  });
   // Those, the registration and the participant.
   expect(summary.listed).toHaveLength(2 * MAX_LISTED + 2);
   expect(summary.people?.get('001')).toMatchObject({ revealed: ['end'] });

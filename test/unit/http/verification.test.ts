@@ -90,7 +90,7 @@ describe('any key', () => {
       packs: { registered: 40, replaced: 1, withdrawn: 2 },
       ...{ amendments: 2, corrected: 4, idsCorrected: 1 },
       ...{ voided: { duplicate: 1 }, changedAfterClosing: { AllocationVoided: 1 } },
-      ...{ revealed: { emergency: 2 }, unblindingReported: 1 },
+      ...{ revealed: { emergency: 2 }, unblindingReported: 1, peopleUnblinded: 2 },
       secondDraws: [
         {
           ...{ user: 'edc', differed: 1, kept: [{ treatment: 'MART', count: 1 }] },

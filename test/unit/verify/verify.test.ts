@@ -321,9 +321,12 @@ describe('the report of a study', () => {
   it('says what happened in it, and warns where somebody should look', async () => {
     const { life, warnings, sound, text } = await told(logOf([...HISTORY, ...LATER_LIFE], keys));
     expect(sound).toBe(true);
-    expect(life).toEqual({ state: 'open', revealed: { emergency: 1, planned: 1 }, unblindingReported: 1 });
+    expect(life).toEqual({
+      ...{ state: 'open', revealed: { emergency: 1, planned: 1 } },
+      ...{ unblindingReported: 1, peopleUnblinded: 2 },
+    });
     expect(text).toContain(
-      '\n  open; codes broken: 1 in an emergency, 1 other; 1 unblinding without the service reported\n',
+      '\n  open; code-breaks: 1 in an emergency, 1 other; 1 unblinding without the service reported; people unblinded: 2\n',
     );
     expect(text).toMatch(/ Look at the 5 warnings above\.$/m);
     expect(warnings.map(({ code, count, revision }) => [code, count, revision])).toEqual([
@@ -356,7 +359,7 @@ describe('the report of a study', () => {
     change(log, 11, ({ data }) => Object.assign(data, { cause: 'x' }));
     const { life, divergence } = await told(log);
     expect(divergence?.revision).toBe(11);
-    expect(life).toEqual({ state: 'paused', revealed: { planned: 1 } });
+    expect(life).toEqual({ state: 'paused', revealed: { planned: 1 }, peopleUnblinded: 1 });
   });
 
   it('says nothing about a study whose registration is not sound', async () => {

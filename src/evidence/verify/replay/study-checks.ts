@@ -19,14 +19,16 @@ import { activeFactors, amendedDesign, type Design, methodText } from '../../../
 import { IdPattern } from '../../../core/model/id-pattern.ts';
 import { ROWS_BACK } from '../../../core/model/import-proof.ts';
 import type { LimitedPack, Stake } from '../../../core/model/key-limits.ts';
+import { lifeCounts } from '../../../core/model/life.ts';
 import type { Model } from '../../../core/model/model.ts';
 import { type StudyOutcome, whyImpossible } from '../../../core/model/outcomes.ts';
 import { problemsOfId } from '../../../core/model/participant-id.ts';
 import { type EnrolmentEvent, isEnrolment, levelsByFactor } from '../../../core/model/participants.ts';
 import { isWeakSeed } from '../../../core/random/pcg64.ts';
+import { secondDraws, undoneAmendments } from '../../../core/study/steering.ts';
 import type { LifeReport, Mismatch, Warnings } from '../report/report.ts';
 import type { KeyHistory } from './key-history.ts';
-import { LifeTally } from './life-report.ts';
+import { LifeWarnings } from './life-warnings.ts';
 import { has128Bits, registrationMismatch } from './registration-checks.ts';
 import { mismatch } from './replay.ts';
 
@@ -41,7 +43,9 @@ export class StudyChecks {
   readonly #times = new TimeChecks();
   readonly #imports = new ImportChecks();
   #name: string | undefined;
-  readonly #life: LifeTally;
+  readonly #life: LifeWarnings;
+  /** Draws in which only one arm was possible. Undefined until a draw by such a method was seen. */
+  #certain: number | undefined;
   readonly #seeds: Map<string, string>;
 
   /**
@@ -58,7 +62,7 @@ export class StudyChecks {
     this.#seeds = seeds;
     this.#warnings = warnings;
     this.#recoveredAt = recoveredAt;
-    this.#life = new LifeTally(warnings);
+    this.#life = new LifeWarnings(warnings);
   }
 
   /** Whether the author of the event may know which treatment packs hold. */
@@ -68,7 +72,18 @@ export class StudyChecks {
 
   /** @param model of the study after its last event; undefined before its registration */
   lifeReport(model: Model | undefined): LifeReport | undefined {
-    return this.#life.report(model);
+    if (model === undefined) return undefined;
+    const { configuration } = model.registered;
+    const draws = secondDraws(model);
+    const undone = undoneAmendments(model);
+    return {
+      state: model.status,
+      ...('method' in configuration && { method: configuration.method.name }),
+      ...(this.#certain !== undefined && { certain: this.#certain }),
+      ...lifeCounts(model),
+      ...(draws.length > 0 && { secondDraws: draws }),
+      ...(undone.length > 0 && { undoneAmendments: undone }),
+    };
   }
 
   /** The name in the registration, even if that diverges. */
@@ -178,6 +193,9 @@ export class StudyChecks {
     if (isEnrolment(event))
       this.#ids?.take(event.data, event.data.participantId, event.revision, isRandomized);
     switch (event.type) {
+      case 'ParticipantRandomized':
+        this.#takeDraw(event, model);
+        break;
       case 'StudyRegistered':
         this.#begin(event);
         this.#warnOfSharedSeed(event);
@@ -192,6 +210,13 @@ export class StudyChecks {
         this.#ids?.take(event.data, event.data.to, event.revision, isRandomized);
     }
     this.#life.take(event, model);
+  }
+
+  #takeDraw({ sections }: PartialEventOf<'ParticipantRandomized'>, model: Model | undefined): void {
+    if (!sections.pick || !model) return;
+    const { weights } = sections.pick;
+    const possible = new Set(model.methodDesign.slots.filter((_, slot) => (weights[slot] ?? 0) > 0));
+    this.#certain = (this.#certain ?? 0) + Number(possible.size === 1);
   }
 
   #begin({ data, revision }: PartialEventOf<'StudyRegistered'>): void {

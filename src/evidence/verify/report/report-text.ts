@@ -1,6 +1,7 @@
 /** The report for people. It says what was found and what that proves, and never more. */
 import { onOneLine } from '../../../base/text.ts';
 import { counted } from '../../../base/wording.ts';
+import { lifeTexts } from '../../../core/model/life.ts';
 import { steeringTexts } from '../../bundle/texts.ts';
 import type {
   BundleReport,
@@ -94,31 +95,12 @@ function streamLines(
 }
 
 /** The state of the study after its last sound record, and what happened in it besides its allocations. */
-function lifeLine({ state, unblindingReported = 0, ...life }: LifeReport): string {
-  const { corrected = 0, idsCorrected = 0, voided = {}, changedAfterClosing = {}, revealed = {} } = life;
-  const { amendments = 0, imported, packs, forced = {}, method, certain = 0 } = life;
-  const { emergency = 0, ...others } = revealed;
-  const other = Object.values(others).reduce((sum, times) => sum + times, 0);
-  const broken = [
-    ...(emergency > 0 ? [`${emergency} in ${emergency === 1 ? 'an emergency' : 'emergencies'}`] : []),
-    ...(other > 0 ? [`${other} other`] : []),
-  ];
+function lifeLine({ state, method, certain = 0, ...life }: LifeReport): string {
   return [
     state,
     ...(method === undefined ? [] : [`method: ${method}`]),
     ...(certain > 0 ? [`certain: ${counted(certain, 'draw')} with one possible arm`] : []),
-    ...(imported ? [`imported: ${imported.redrawn} drawn again, ${imported.unproven} unproven`] : []),
-    ...countsText('entered by hand', forced),
-    ...(packs ? [packsLine(packs)] : []),
-    ...(amendments > 0 ? [`amendments: ${amendments}`] : []),
-    ...(corrected > 0 ? [`levels corrected: ${corrected}`] : []),
-    ...(idsCorrected > 0 ? [`ids corrected: ${idsCorrected}`] : []),
-    ...countsText('voided', voided),
-    ...countsText('changed after a closing', changedAfterClosing),
-    ...(broken.length > 0 ? [`codes broken: ${broken.join(', ')}`] : []),
-    ...(unblindingReported > 0
-      ? [`${counted(unblindingReported, 'unblinding')} without the service reported`]
-      : []),
+    ...lifeTexts(life),
   ].join('; ');
 }
 
@@ -130,18 +112,6 @@ function steeringLines({ secondDraws = [], undoneAmendments = [] }: LifeReport):
     `  WORTH A LOOK: ${text}`,
     ...details.map((one) => `    ${one}`),
   ]);
-}
-
-/** Numbers by what they are of; nothing if there are none. */
-function countsText(what: string, counts: Readonly<Record<string, number>>): string[] {
-  const each = Object.entries(counts).map(([of, times]) => `${times} ${of}`);
-  return each.length > 0 ? [`${what}: ${each.sort().join(', ')}`] : [];
-}
-
-function packsLine(packs: NonNullable<LifeReport['packs']>): string {
-  const { registered, replaced, withdrawn, dispensed = 0, corrected = 0 } = packs;
-  const atVisits = dispensed > 0 ? `, ${dispensed} given at visits (${corrected} corrected)` : '';
-  return `packs: ${registered} registered, ${replaced} replaced, ${withdrawn} withdrawn${atVisits}`;
 }
 
 function divergenceLines(divergence: Divergence, stream: string, notReplayed: number): string[] {

@@ -4,6 +4,7 @@
  */
 import { z } from 'zod';
 import type { Content } from '../../../../events/record.ts';
+import { LIFE_SCHEMAS } from '../../../core/model/life.ts';
 import { STATUSES } from '../../../core/model/outcomes.ts';
 import { STEERING_SETTINGS } from '../../../core/study/steering.ts';
 
@@ -73,8 +74,6 @@ export interface StreamReport {
   readonly warnings: readonly Warning[];
 }
 
-const CountsByKind = z.record(z.string(), z.int()).optional();
-
 const SecondDraws = z.strictObject({
   user: z.string().meta({ description: 'Who randomized the first participant of each draw' }),
   draws: z
@@ -110,35 +109,7 @@ export const LifeReport = z.strictObject({
     description:
       'Draws in which only one arm was possible. Absent for the urn, and where the draws are withheld',
   }),
-  imported: z
-    .strictObject({ redrawn: z.int(), unproven: z.int() })
-    .optional()
-    .meta({ description: 'Number of participants that came from another system' }),
-  amendments: z.int().optional().meta({ description: 'Number of amendments of the design' }),
-  corrected: z.int().optional().meta({ description: 'Number of corrections of levels' }),
-  packs: z
-    .strictObject({
-      ...{ registered: z.int(), replaced: z.int(), withdrawn: z.int() },
-      ...{ dispensed: z.int().optional(), corrected: z.int().optional() },
-    })
-    .optional()
-    .meta({
-      description:
-        'How many packs are on the lists, were replaced, and were withdrawn; how many were given out at visits, and how often that was corrected',
-    }),
-  forced: CountsByKind.meta({ description: 'How many allocations were entered by hand, by cause' }),
-  idsCorrected: z.int().optional(),
-  voided: CountsByKind.meta({ description: 'Number of participants who are voided, by cause' }),
-  changedAfterClosing: CountsByKind.meta({
-    description: 'Number of corrections while the study was closed, by type of event',
-  }),
-  revealed: CountsByKind.meta({
-    description: 'Number of code-breaks by category, without those that did not occur',
-  }),
-  unblindingReported: z
-    .int()
-    .optional()
-    .meta({ description: 'Number of reports that a participant was unblinded outside the service' }),
+  ...LIFE_SCHEMAS,
   secondDraws: z.array(SecondDraws).readonly().optional().meta({
     description:
       'By user: participants who were voided, if somebody with the same levels was randomized within 24 hours after them, or after the voiding',

@@ -4,9 +4,9 @@ import { RevealCategory, UnblindingWay } from '../../../../events/unblinding.ts'
 import { breakCode } from '../../../core/acts/unblinding.ts';
 import type { Members } from '../../../core/model/outcomes.ts';
 import { currentId } from '../../../core/model/participants.ts';
+import { type CodeBreak, codeBreaksIn } from '../../../core/study/code-breaks.ts';
 import { breakCommand } from '../../../core/study/decide.ts';
 import { participantEvents } from '../../../core/study/fold.ts';
-import { type CodeBreak, codeBreaksIn } from '../../../core/study/tally.ts';
 import { askedIn, bodyOf } from '../request/body-form.ts';
 import {
   ACT_HEADERS,

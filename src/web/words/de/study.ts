@@ -18,9 +18,9 @@ export const study = {
   nobodyYet: 'noch niemand',
   largestDifference: 'größter Unterschied zwischen den Armen',
   largestDifferencePerShare: 'größter Unterschied zwischen den Armen, nach ihren Anteilen',
-  noCodesBroken: 'Entblindungen',
-  codesBroken_one: 'Entblindung',
-  codesBroken_other: 'Entblindungen',
+  codeBreaks_one: 'Entblindung',
+  codeBreaks_other: 'Entblindungen',
+  peopleUnblinded: 'entblindete Teilnehmer: {{people}}',
   category: {
     emergency: 'Notfall',
     'safety-report': 'Sicherheitsmeldung',
@@ -28,7 +28,6 @@ export const study = {
     planned: 'geplant',
     end: 'Studienende',
     other: 'sonstige',
-    reported: 'außerhalb des Dienstes',
   },
 
   enrolment: 'Einschluss',

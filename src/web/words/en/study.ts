@@ -18,9 +18,9 @@ export const study = {
   nobodyYet: 'nobody yet',
   largestDifference: 'largest difference between arms',
   largestDifferencePerShare: 'largest difference between arms, by their shares',
-  noCodesBroken: 'codes broken',
-  codesBroken_one: 'code broken',
-  codesBroken_other: 'codes broken',
+  codeBreaks_one: 'code-break',
+  codeBreaks_other: 'code-breaks',
+  peopleUnblinded: 'people unblinded: {{people}}',
   category: {
     emergency: 'emergency',
     'safety-report': 'safety report',
@@ -28,7 +28,6 @@ export const study = {
     planned: 'planned',
     end: 'end of the study',
     other: 'other',
-    reported: 'outside the service',
   },
 
   enrolment: 'Enrolment',
