@@ -12,7 +12,6 @@ import {
   currentId,
   currentLevels,
   historyOf,
-  isUnblinding,
   NONE,
   type Participant,
   type ParticipantEvent,
@@ -36,7 +35,7 @@ import {
   refusalError,
   withParticipant,
 } from './act-options.ts';
-import { drawsFromCounts, namedStudy, studyText, withStudies } from './named-studies.ts';
+import { drawsFromCounts, namedStudy, registeredState, studyText, withStudies } from './named-studies.ts';
 import { eventAt } from './open-log.ts';
 import {
   cliActor,
@@ -102,17 +101,15 @@ The id is the one in use. A participant who was randomized under another id is s
 
 async function listParticipants({ study: name, view, json, ...options }: ListOptions): Promise<void> {
   await withStudies(options, async (log) => {
-    const { stream, registered } = namedStudy(log.studies, name);
-    const everybody = log.runner.state(participants, stream);
-    const events = log.runner.state(participantEvents, stream).byEnrolment;
-    const rows = everybody.inOrder.map((participant) => {
-      const revealed = events.get(participant.revision)?.some(isUnblinding) ?? false;
-      return listRowOf(participant, view, revealed);
-    });
+    const study = namedStudy(log.studies, name);
+    const { participants: everybody, unblinded } = registeredState(log, study);
+    const rows = everybody.inOrder.map((participant) =>
+      listRowOf(participant, view, unblinded.get(participant.participantId) !== undefined),
+    );
     if (json) result(JSON.stringify(rows, null, 2));
     else if (rows.length === 0) note(`nobody has been randomized in ${name}`);
     else {
-      const factors = registered.configuration.factors.map((factor) => factor.name);
+      const factors = study.registered.configuration.factors.map((factor) => factor.name);
       result(participantsText(rows, factors));
     }
   });

@@ -154,7 +154,7 @@ const PackCounts = z.strictObject({
 });
 type PackCounts = z.infer<typeof PackCounts>;
 
-/** In the order in which they are shown. */
+/** In the order of the JSON, and of the facts. */
 const SHOWN = {
   imported: {
     label: 'imported',
@@ -164,10 +164,10 @@ const SHOWN = {
     of: importedSoFar,
     text: ({ redrawn, unproven }) => `${redrawn} drawn again, ${unproven} unproven`,
   } satisfies Shown<{ redrawn: number; unproven: number }>,
-  forced: byKind(
-    'entered by hand',
-    'How many allocations were entered by hand, by cause',
-    ({ life }) => life.forced,
+  amendments: number(
+    'amendments',
+    'Number of amendments of the design',
+    ({ life }) => life.amendments.length,
   ),
   packs: {
     label: 'packs',
@@ -178,10 +178,10 @@ const SHOWN = {
     of: packCounts,
     text: (packs) => packsText(packs),
   } satisfies Shown<PackCounts>,
-  amendments: number(
-    'amendments',
-    'Number of amendments of the design',
-    ({ life }) => life.amendments.length,
+  forced: byKind(
+    'entered by hand',
+    'How many allocations were entered by hand, by cause',
+    ({ life }) => life.forced,
   ),
   corrected: number(
     'levels corrected',
@@ -225,7 +225,8 @@ type Schemas = { readonly [N in Name]: (typeof SHOWN)[N]['schema'] };
 /** What happened; a count that came to nothing is left out. */
 export type LifeCounts = z.infer<z.ZodObject<Schemas>>;
 
-const rows = Object.entries(SHOWN) as unknown as readonly (readonly [Name, Shown<unknown>])[];
+const rowsOf = (shown: object) => Object.entries(shown) as readonly (readonly [Name, Shown<unknown>])[];
+const rows = rowsOf(SHOWN);
 
 /** The members of `LifeCounts`. */
 export const LIFE_SCHEMAS = Object.fromEntries(rows.map(([name, { schema }]) => [name, schema])) as Schemas;
@@ -236,11 +237,13 @@ export function lifeCounts(model: Model, isShown: (one: Shown<unknown>) => unkno
   return Object.fromEntries(counts.filter(([, count]) => count !== undefined));
 }
 
-/** What verification says of them, each by itself. */
+/** What verification says of them, each by itself: first where participants and packs came from, then what changed. */
 export function lifeTexts(counts: LifeCounts): string[] {
-  return rows.flatMap(([name, { label, text, sentence = (count: unknown) => `${label}: ${text(count)}` }]) =>
-    counts[name] === undefined ? [] : [sentence(counts[name])],
-  );
+  const { imported, forced, packs, ...changes } = SHOWN;
+  return rowsOf({ imported, forced, packs, ...changes }).flatMap(([name, { label, text, sentence }]) => {
+    const count = counts[name];
+    return count === undefined ? [] : [sentence?.(count) ?? `${label}: ${text(count)}`];
+  });
 }
 
 /** The counts that stand among the facts of a study, and those facts. */

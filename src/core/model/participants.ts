@@ -389,10 +389,6 @@ export function isForced<E extends { readonly type: string }>(
 /** Somebody learned the arm of a participant. */
 export type UnblindingEvent = Extract<LogEvent, { type: 'AllocationRevealed' | 'UnblindingReported' }>;
 
-export function isUnblinding(event: LogEvent): event is UnblindingEvent {
-  return event.type === 'AllocationRevealed' || event.type === 'UnblindingReported';
-}
-
 /** An event about one participant, besides the one that enrolled them. A code-break can be about a pack that nobody had. */
 export type ParticipantEvent =
   | Extract<LogEvent, { readonly data: { readonly randomizedAt: number } }>

@@ -1,6 +1,6 @@
 /** The list of who was unblinded, by the service or without it. It names no arm. */
 import type { RevealCategory, UnblindingWay } from '../../../events/unblinding.ts';
-import { isUnblinding, type ParticipantEvents, type UnblindingEvent } from '../model/participants.ts';
+import type { ParticipantEvent, ParticipantEvents, UnblindingEvent } from '../model/participants.ts';
 
 /** Who was unblinded, by the service or without it. */
 export interface CodeBreak {
@@ -37,6 +37,10 @@ export interface CodeBreak {
 /** In the order of the records. */
 export function codeBreaksIn({ inOrder }: ParticipantEvents): CodeBreak[] {
   return inOrder.filter(isUnblinding).map(codeBreakOf);
+}
+
+function isUnblinding(event: ParticipantEvent): event is UnblindingEvent {
+  return event.type === 'AllocationRevealed' || event.type === 'UnblindingReported';
 }
 
 function codeBreakOf(event: UnblindingEvent): CodeBreak {

@@ -62,7 +62,7 @@ const UNBLINDED = {
 };
 const PACKS = { registered: 12, replaced: 1, withdrawn: 1, dispensed: 1, corrected: 0 };
 
-it('for machines: urn verify and urn studies show', async () => {
+it('for machines: urn verify, urn studies show and the list of participants', async () => {
   const { streams } = await json`verify --study Sleep --json`;
   expect(lifeIn(streams)).toEqual({
     ...UNBLINDED,
@@ -73,6 +73,8 @@ it('for machines: urn verify and urn studies show', async () => {
   expect(await json`studies show Sleep --json`).toMatchObject({
     ...{ ...UNBLINDED, packs: { ...PACKS, given: 6 }, voided: { duplicate: 1 } },
   });
+  const listed: { revealed: boolean }[] = await json`participants list --study Sleep --json`;
+  expect(listed.filter(({ revealed }) => revealed)).toHaveLength(UNBLINDED.peopleUnblinded);
 });
 
 it('for people: urn verify and urn studies show', async () => {
