@@ -15,7 +15,7 @@ import type { Registry } from 'prom-client';
 import type { Logger } from '../monitoring/logger.ts';
 import { type Metrics, metricsGatherer } from '../monitoring/metrics.ts';
 import { cutShort, HttpProblem, refusedHeader } from './request/problem.ts';
-import { API_HEADERS, envelope } from './request/reply.ts';
+import { API_HEADERS, envelope, send } from './request/reply.ts';
 
 /** Where a server listens, and for whom. */
 export interface Listening {
@@ -213,14 +213,14 @@ const MAX_WAITING = 4_000;
  * Here a request starts only when the answer before it has been sent, and never after the peer has disconnected.
  */
 class ConnectionQueue {
-  readonly #serve: RequestListener;
+  readonly #app: Express;
   readonly #pipelines = new WeakMap<Socket, Pipeline>();
   readonly #underWay = new Set<ServerResponse>();
   #waiting = 0;
   #isDraining = false;
 
-  constructor(serve: RequestListener) {
-    this.#serve = serve;
+  constructor(app: Express) {
+    this.#app = app;
   }
 
   /** The number of answers that are in progress. */
@@ -303,7 +303,8 @@ class ConnectionQueue {
       else setImmediate(() => this.#next(pipeline, request.socket));
     });
     if (this.#isDraining) endsConnection(response);
-    this.#serve(request, response);
+    // Express gives back only a request whose target it cannot read. It would answer that itself, in HTML.
+    this.#app(request as Request, response as Response, () => refuseTarget(response));
   }
 
   #next(pipeline: Pipeline, socket: Socket): void {
@@ -415,9 +416,16 @@ const PARSING_PROBLEMS: Readonly<Record<string, HttpProblem>> = {
   ERR_HTTP_REQUEST_TIMEOUT: new HttpProblem(408, 'The request took too long to arrive'),
 };
 
+const INVALID = new HttpProblem(400, 'The request is not valid HTTP');
+
 /** The problem with a request that the parser refused. */
 function parsingProblem({ code = '' }: NodeJS.ErrnoException): HttpProblem {
-  return PARSING_PROBLEMS[code] ?? new HttpProblem(400, 'The request is not valid HTTP');
+  return PARSING_PROBLEMS[code] ?? INVALID;
+}
+
+function refuseTarget(response: ServerResponse): void {
+  const { status, message, word } = INVALID;
+  send(response, { status, message, results: '[]', headers: refusedHeader(word) });
 }
 
 const REASON_PHRASES: Readonly<Record<number, string>> = {

@@ -139,6 +139,7 @@ describe('a request that is not HTTP/1, or can be read in two ways, is', () => {
     ['two Host headers', 400, TWO, get('/healthz', 'Host: b')],
     ['the same Host twice, in HTTP/1.0', 400, TWO, lines('GET /healthz HTTP/1.0', 'Host: a', 'hOST: a')],
     ['no Host header', 400, 'The request has no Host header', lines('GET /healthz HTTP/1.1')],
+    ['a target that is no URL', 400, NOT_HTTP, get('http://[::1')],
     ['HTTP/2.0', 400, VERSION, lines('GET /healthz HTTP/2.0', 'Host: a')],
     ['a raw # in the path', 400, SHARP, get('http://a/healthz#x')],
     ['a raw # in the query', 400, SHARP, get('/healthz?a=b#c')],
