@@ -147,9 +147,14 @@ export class Recorder {
    * Like `disclosed`, but without a budget; each call writes its own event. For answers that must not be withheld from
    * those allowed to see them, such as the answer to an allocation that has just been made.
    */
-  disclosedAlways(actor: KeyActor, details: DisclosedEvidence): Promise<void> {
+  async disclosedAlways(actor: KeyActor, details: DisclosedEvidence): Promise<void> {
     const what = { type: 'EvidenceDisclosed', actor, details } as const;
-    return this.#recordDisclosure({ kind: kindOf(what), what, tally: once(this.#clock.at()) });
+    try {
+      await this.#recordDisclosure({ kind: kindOf(what), what, tally: once(this.#clock.at()) });
+    } catch (error) {
+      // Whatever kept it from being recorded must not be taken for the end of what was asked for.
+      throw error instanceof DomainError ? new DomainError('unavailable', UNSEEN, error) : error;
+    }
   }
 
   /** Writes the counts that are due. */
@@ -246,6 +251,9 @@ function tooManyDisclosures(renewsInMs: number): BudgetError {
     renewsInMs,
   );
 }
+
+const UNSEEN =
+  'it cannot be recorded that you see the answer; what you asked for is recorded, and the same request is answered again';
 
 /** A log that was rolled back takes no records until somebody recovers it. */
 function isRolledBack(error: unknown): boolean {

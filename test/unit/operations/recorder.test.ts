@@ -170,6 +170,16 @@ describe('a disclosure', () => {
     expect(await counts('EvidenceDisclosed')).toEqual([1]);
   });
 
+  it('that must always be shown and cannot be recorded does not look as if nothing had been done', async () => {
+    for (const code of ['overloaded', 'moved'] as const) {
+      const { recorder } = scene(new DomainError(code, 'nothing was recorded'));
+      await expect(recorder.disclosedAlways(AUDITOR, explanation('001'))).rejects.toMatchObject({
+        code: 'unavailable',
+        message: expect.stringMatching(/; what you asked for is recorded, /),
+      });
+    }
+  });
+
   it('of a rolled-back log is made, and logged by the service', async () => {
     const refusal = new DomainError('rolled-back', 'the log is not the one that it was');
     const { recorder, failures, events } = scene(refusal);
