@@ -287,25 +287,34 @@ const FORM_HINTS: Readonly<Record<string, string>> = {
   approvals: ` (hint: --approved-by '${APPROVAL_EXAMPLE}', for each person who decided it)`,
 };
 
-/** The error for a command that was refused; undefined if it was not. */
+/**
+ * The error for a command that was refused; undefined if it was not.
+ * @param nothing a clause, for one of several commands
+ */
 export function refusalError(
   outcome: StudyOutcome,
   { study, id, code = '' }: Subject,
+  nothing = 'nothing was recorded',
 ): UsageError | undefined {
   if (outcome.type === 'no-such-participant')
     return id === undefined ? unknownPack(study, code) : unknownParticipant(study, id);
   const refusal = refusalOf(outcome);
   if (!refusal) return undefined;
-  const { problems, says, commands, word } = refusal;
+  const { problems, says, commands = lookAgain(outcome, id) } = refusal;
   if (problems)
     return new UsageError(
       problems
         .map(({ field, why }) => `${optionOf(field)}: ${why}${FORM_HINTS[field] ?? ''}`)
         .join('\n     '),
     );
-  const look = id === undefined ? 'run it again' : 'urn participants history';
-  const hint = commands ?? (word === 'stale' ? look : undefined);
-  return new UsageError(`nothing was recorded: ${says}${hint === undefined ? '' : ` (hint: ${hint})`}`);
+  return new UsageError(`${nothing}: ${says}${commands === undefined ? '' : ` (hint: ${commands})`}`);
+}
+
+/** What shows how it is now. Of a study, that is what the same command finds, if it began with something that has changed. */
+function lookAgain(outcome: StudyOutcome, id: string | undefined): string | undefined {
+  if (outcome.type !== 'stale') return undefined;
+  if (id !== undefined) return 'urn participants history';
+  return outcome.field === undefined ? undefined : 'run it again';
 }
 
 /** The option that gives a member, or part of one. Most have its name. */

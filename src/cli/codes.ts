@@ -141,7 +141,10 @@ function registration({ where, entries }: CodeList, number: number): RegisterPac
 function refuseUnregistered(study: string, outcome: StudyOutcome): void {
   if (outcome.type === 'codes-registered') return;
   if (outcome.type === 'impossible') throw new UsageError(`nothing more was registered: ${outcome.why}`);
-  throw refusalError(outcome, { study }) ?? new Error(`unexpected outcome ${outcome.type}`);
+  throw (
+    refusalError(outcome, { study }, 'nothing more was registered') ??
+    new Error(`unexpected outcome ${outcome.type}`)
+  );
 }
 
 interface RegisteredList {

@@ -192,7 +192,10 @@ function refuseUnlessTaken(study: string, outcome: StudyOutcome): void {
   if (outcome.type === 'list-registered' || outcome.type === 'entries-skipped') return;
   if (outcome.type === 'impossible' && !outcome.field.startsWith('approvals'))
     throw new UsageError(`nothing more was recorded: ${outcome.why}`);
-  throw refusalError(outcome, { study }) ?? new Error(`unexpected outcome ${outcome.type}`);
+  throw (
+    refusalError(outcome, { study }, 'nothing more was recorded') ??
+    new Error(`unexpected outcome ${outcome.type}`)
+  );
 }
 
 interface RegisteredList {

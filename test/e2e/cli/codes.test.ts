@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { DomainError } from '../../../src/base/errors.ts';
+import { stale } from '../../../src/core/model/outcomes.ts';
 import { Studies } from '../../../src/core/study/studies.ts';
 import { commandsOn, enrol, recordsOf, registered, typed } from '../../support/cli-log.ts';
 import { command, refusal } from '../../support/command.ts';
@@ -139,6 +140,11 @@ describe('packs that are registered', () => {
     submitting.mockImplementationOnce(submit);
     expect(await refusal(add(all))).toBe(
       '4 of 12 packs were registered (hint: run it again with the same file)\nurn: the disk is full\n',
+    );
+    submitting.mockResolvedValue({ outcome: stale('the next list is number 3', 'list'), revision: 2 });
+    const again = await refusal(add(all));
+    expect(again).toMatch(
+      /^urn: nothing more was registered: the next list is number 3 \(hint: run it again\)$/m,
     );
     submitting.mockRestore();
     const { stdout, stderr } = await add(all, '--json');

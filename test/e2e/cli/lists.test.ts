@@ -299,7 +299,9 @@ describe('urn lists skip', () => {
         { levels: ['30'], count: 1 },
       ],
     });
-    expect(await said`lists skip --none --reason x`).toMatch(/^2 .*no entries are to be skipped/);
+    expect(await said`lists skip --none --reason x`).toBe(
+      '2 urn: nothing more was recorded: no entries are to be skipped: nothing was recovered or imported since the last skip',
+    );
     await shows.ok`recover --unproven --reason again`;
     expect(await said`lists skip --none --reason x --json`).toContain('"skipped": []');
   });
