@@ -1569,7 +1569,7 @@ class History:
         imported = {how: self.imported.count(how) for how in ('redrawn', 'unproven')} if self.imported else None
         causes = [person['voided']['cause'] for person in self.enrolled.values() if person['voided']]
         life = {'state': self.status, **self.life, 'voided': {cause: causes.count(cause) for cause in causes},
-                **present(imported=imported)}
+                **present(imported=imported, peopleUnblinded=len(self.unblinded) or None)}
         amended = {}
         if self.life.get('forced'):
             amended = {'decidedByForced': self.decided_by_forced}
