@@ -35,7 +35,7 @@ import {
   refusalError,
   withParticipant,
 } from './act-options.ts';
-import { drawsFromCounts, namedStudy, registeredState, studyText, withStudies } from './named-studies.ts';
+import { drawsFromCounts, namedStudy, studyText, withStudies } from './named-studies.ts';
 import { eventAt } from './open-log.ts';
 import {
   cliActor,
@@ -102,10 +102,8 @@ The id is the one in use. A participant who was randomized under another id is s
 async function listParticipants({ study: name, view, json, ...options }: ListOptions): Promise<void> {
   await withStudies(options, async (log) => {
     const study = namedStudy(log.studies, name);
-    const { participants: everybody, unblinded } = registeredState(log, study);
-    const rows = everybody.inOrder.map((participant) =>
-      listRowOf(participant, view, unblinded.get(participant.participantId) !== undefined),
-    );
+    const everybody = log.runner.state(participants, study.stream);
+    const rows = everybody.inOrder.map((participant) => listRowOf(participant, view));
     if (json) result(JSON.stringify(rows, null, 2));
     else if (rows.length === 0) note(`nobody has been randomized in ${name}`);
     else {
@@ -117,7 +115,7 @@ async function listParticipants({ study: name, view, json, ...options }: ListOpt
 
 type ListRow = ReturnType<typeof listRowOf>;
 
-function listRowOf(participant: Participant, view: ListOptions['view'], revealed: boolean) {
+function listRowOf(participant: Participant, view: ListOptions['view']) {
   const { participantId, sequence, revision, at, user, occurredAt, pack, corrected } = participant;
   const id = currentId(participant);
   const packs = presentPacks(participant).map(({ visit, code, at: givenAt }) => ({
@@ -134,7 +132,7 @@ function listRowOf(participant: Participant, view: ListOptions['view'], revealed
     ...(pack && { pack: pack.code }),
     ...(packs.length > 0 && { packs }),
     ...(corrected?.voided && { voided: corrected.voided.cause }),
-    revealed,
+    revealed: participant.unblinded !== undefined,
   };
 }
 

@@ -105,10 +105,12 @@ function sumOf(counts: Counts, more: Counts): Counts {
   return { ...counts, ...Object.fromEntries(sums) };
 }
 
-function unblind({ participants, unblinded }: Model, id: string | undefined, how: string): void {
-  if (id === undefined || !participants.get(id)) return;
-  const before = unblinded.get(id) ?? [];
-  if (!before.includes(how)) unblinded.set(id, [...before, how]);
+/** @param id as randomized; undefined for a pack that nobody had */
+function unblind({ participants }: Model, id: string | undefined, how: string): void {
+  const participant = participants.get(id ?? '');
+  if (!participant) return;
+  const { unblinded = [] } = participant;
+  if (!unblinded.includes(how)) participants.replace({ ...participant, unblinded: [...unblinded, how] });
 }
 
 /** How a count is shown. */
@@ -215,7 +217,7 @@ const SHOWN = {
   peopleUnblinded: number(
     'people unblinded',
     'Number of participants whose arm somebody learned, by code-breaks or without the service, each once',
-    ({ unblinded }) => [...unblinded.entries()].length,
+    ({ participants }) => participants.inOrder.filter(({ unblinded }) => unblinded).length,
     { fact: String },
   ),
 };

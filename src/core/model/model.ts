@@ -71,8 +71,6 @@ export interface Model extends Memory, PackInventory {
   }[];
   /** What happened besides allocations, counted. */
   life: Life;
-  /** Participants whose arm somebody learned, by the id as randomized: each way once. */
-  unblinded: ForkableMap<string, readonly string[]>;
   /** What only lists show. A fork has none. */
   shown?: ListState | undefined;
 }
@@ -197,12 +195,12 @@ export function describeRecovery({ recovery, at, kept, signed }: StudyRecovery):
  * in use.
  */
 export function forkOf(model: Model): Model {
-  const { participants, requests, given, packs, withdrawn, free, counts, blocks, entries, unblinded } = model;
+  const { participants, requests, given, packs, withdrawn, free, counts, blocks, entries } = model;
   return {
     ...model,
     ...{ participants: participants.fork(), requests: requests.fork(), given: given.fork() },
     ...{ packs: packs.fork(), withdrawn: withdrawn.fork(), free: free.fork(), counts: counts.fork() },
-    ...{ blocks: blocks.fork(), entries: entries.fork(), unblinded: unblinded.fork() },
+    ...{ blocks: blocks.fork(), entries: entries.fork() },
     shown: undefined,
   };
 }

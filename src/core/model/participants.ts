@@ -32,6 +32,8 @@ export interface Participant extends Enrolled {
   readonly bgStateAfter: BgState | undefined;
   /** When the allocation was made, of one that was entered by hand. */
   readonly occurredAt?: string;
+  /** How somebody learned the arm, also that of a wrong entry: each way once. Absent: nobody did. */
+  readonly unblinded?: readonly string[];
   /** The row of an imported history, as the other system has it. */
   readonly original?: { readonly datetime: string; readonly row: number };
 }

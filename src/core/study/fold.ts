@@ -96,7 +96,7 @@ export function modelOf({ at, data, sections, revision }: PartialEventOf<'StudyR
     ...{ blocks: new OpenBlocks(), entries: new ListEntries() },
     ...{ requests: new ForkableMap(), given: new ForkableMap(), packs: new ForkableMap() },
     ...{ withdrawn: new ForkableMap(), free: new FreePacks(), seedState: bgState, bgState },
-    ...{ life: NO_LIFE, unblinded: new ForkableMap() },
+    life: NO_LIFE,
     shown: { events: { inOrder: [], byEnrolment: new Map() }, balance: new Balance(design) },
   };
 }
@@ -172,9 +172,9 @@ function enrol(model: Model, event: EnrolmentEvent): void {
   const isListed = model.methodDesign.method === 'list';
   if (event.type === 'ParticipantRandomized' && !isListed) model.bgState = evidenceIn(event)?.bgStateAfter;
   const { design, given, participants } = model;
-  const participant = enrolledIn(event, model);
+  const replaced = participants.get(event.data.participantId);
+  const participant = enrolledIn(event, model, replaced);
   const { participantId, pack } = participant;
-  const replaced = participants.get(participantId);
   if (replaced && !('replaces' in event.data)) throw new Error('a participant was randomized twice');
   participants.add(participant);
   if (replaced?.pack || replaced?.dispensed) forgetPacks(model, participantId);
@@ -193,10 +193,11 @@ function enrol(model: Model, event: EnrolmentEvent): void {
   if (event.type === 'ParticipantImported') takeRow(model, event, participant);
 }
 
-/** The participant that an event enrols. */
+/** The participant that an event enrols. @param replaced as a wrong entry had them */
 function enrolledIn(
   event: EnrolmentEvent,
   { design, participants, bgState }: Pick<Model, 'design' | 'participants' | 'bgState'>,
+  replaced: Participant | undefined,
 ): Participant {
   const { at, actor, data, revision, sections } = event;
   const treatment = sections.allocation?.treatment;
@@ -217,6 +218,7 @@ function enrolledIn(
   const code = event.type === 'ParticipantImported' ? undefined : event.data.code;
   return {
     ...participant,
+    ...(replaced?.unblinded && { unblinded: replaced.unblinded }),
     ...(code !== undefined && { pack: { code, treatment, replacements: 0 } }),
     ...(isForced(event) && {
       forced: { isCounted: event.data.counted, cause: event.data.cause },

@@ -308,7 +308,6 @@ export function endImport(model: Model, { data }: PartialEventOf<'HistoryImportE
   model.imported = undefined;
   if (isAborted) {
     participants.clear();
-    model.unblinded = model.unblinded.emptied();
     model.filled = filledBy(design);
     model.counts = new Counts(design);
     if (shown) shown.balance = new Balance(design);

@@ -24,13 +24,12 @@ import {
 } from '../../core/model/design.ts';
 import { lifeFacts } from '../../core/model/life.ts';
 import type { Model } from '../../core/model/model.ts';
-import { currentId, currentLevels } from '../../core/model/participants.ts';
+import { currentId, currentLevels, type Participant } from '../../core/model/participants.ts';
 import { enrolmentPicture, levelsPicture } from './report-pictures.tsx';
 import {
   type Flow,
   MAX_LISTED,
   type ReportEntry,
-  type ReportedParticipant,
   type ReportParticipants,
   type StudySummary,
 } from './study-summary.ts';
@@ -450,7 +449,7 @@ function* eventsSection(
     ...columns.map((column) => column.head),
     'By',
   ];
-  const cellsOf = (participant: ReportedParticipant) => [
+  const cellsOf = (participant: Participant) => [
     currentId(participant),
     ...currentLevels(participant),
     ...(isOpen ? [participant.treatment] : []),
@@ -474,9 +473,9 @@ function* eventsSection(
 
 /** What there may be to say of a participant. A column without an entry is left out. */
 function remarkColumns(people: ReportParticipants, factors: StudyConfiguration['factors']) {
-  const voided = ({ corrected }: ReportedParticipant) =>
+  const voided = ({ corrected }: Participant) =>
     corrected?.voided ? people.whyVoided(corrected.voided) : '';
-  const corrected = (participant: ReportedParticipant) => {
+  const corrected = (participant: Participant) => {
     const { participantId, levels } = participant;
     const now = currentLevels(participant);
     return [
@@ -484,16 +483,16 @@ function remarkColumns(people: ReportParticipants, factors: StudyConfiguration['
       ...levels.flatMap((level, i) => (level === now[i] ? [] : [`${factors[i]?.name ?? ''} was ${level}`])),
     ].join(', ');
   };
-  const forced = ({ forced: entered, occurredAt }: ReportedParticipant) =>
+  const forced = ({ forced: entered, occurredAt }: Participant) =>
     entered && occurredAt !== undefined
       ? sentence(`${entered.cause}, ${shownInstant(occurredAt)}`, !entered.isCounted && 'not counted')
       : '';
   return [
-    { head: 'Pack', cell: ({ pack }: ReportedParticipant) => pack?.code ?? '' },
+    { head: 'Pack', cell: ({ pack }: Participant) => pack?.code ?? '' },
     { head: 'Forced', cell: forced },
     { head: 'Voided', cell: voided },
     { head: 'Corrected', cell: corrected },
-    { head: 'Revealed', cell: ({ revealed }: ReportedParticipant) => revealed.join(', ') },
+    { head: 'Revealed', cell: ({ unblinded = [] }: Participant) => unblinded.join(', ') },
   ];
 }
 

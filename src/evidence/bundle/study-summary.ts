@@ -379,11 +379,6 @@ export class StudySummary {
   }
 }
 
-export interface ReportedParticipant extends Participant {
-  /** How somebody learned the treatment: each way once. */
-  readonly revealed: readonly string[];
-}
-
 /** The numbers of a CONSORT flow diagram, of all participants or of one arm. */
 export interface Flow {
   readonly randomized: number;
@@ -424,13 +419,8 @@ export class ReportParticipants {
   }
 
   /** @param id as randomized */
-  get(id: string): ReportedParticipant | undefined {
-    const participant = this.#model.participants.get(id);
-    return participant && this.#reported(participant);
-  }
-
-  #reported(participant: Participant): ReportedParticipant {
-    return { ...participant, revealed: this.#model.unblinded.get(participant.participantId) ?? [] };
+  get(id: string): Participant | undefined {
+    return this.#model.participants.get(id);
   }
 
   /** The cause, and whose duplicate it is, by the id in use. */
@@ -473,7 +463,7 @@ export class ReportParticipants {
       randomized: all.length,
       voided: voidedByCause(all),
       forced: all.filter(({ forced }) => forced).length,
-      unblinded: all.filter(({ participantId }) => this.#model.unblinded.get(participantId)).length,
+      unblinded: all.filter((one) => one.unblinded).length,
     };
   }
 }

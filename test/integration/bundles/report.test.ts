@@ -439,7 +439,7 @@ it('the list of events has a limited length, says how many it leaves out, and co
   });
   // Those, the registration and the participant.
   expect(summary.listed).toHaveLength(2 * MAX_LISTED + 2);
-  expect(summary.people?.get('001')).toMatchObject({ revealed: ['end'] });
+  expect(summary.people?.get('001')).toMatchObject({ unblinded: ['end'] });
   expect(summary.people?.get('001')?.corrected?.levels[0]).toBe('Male');
   expect(summary.people?.everybody.factors[0]?.levels.map(({ counts }) => counts[0])).toEqual([1, 0]);
 });

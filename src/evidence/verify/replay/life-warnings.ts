@@ -86,7 +86,7 @@ export class LifeWarnings {
   }
 
   #takeDispensed({ data, revision }: PartialEventOf<'PackDispensed'>, model: Model | undefined): void {
-    if (model?.unblinded.get(data.participantId))
+    if (model?.participants.get(data.participantId)?.unblinded)
       this.#warnings.add(
         'dispensed-after-reveal',
         'a participant got a pack after somebody had learned the arm',
@@ -127,7 +127,7 @@ export class LifeWarnings {
 
   #takeCorrection(event: Correction, model: Model): void {
     const { data, revision, type } = event;
-    const { design, methodDesign, participants, status, unblinded } = model;
+    const { design, methodDesign, participants, status } = model;
     const act = actOf(type);
     const before = participants.get(data.participantId);
     const after = before && act?.about === 'participant' ? act.apply?.(before, event, design) : before;
@@ -141,7 +141,7 @@ export class LifeWarnings {
           revision,
         );
     }
-    if (unblinded.get(data.participantId))
+    if (before?.unblinded)
       this.#warnings.add(
         'corrected-after-reveal',
         'a participant was corrected or voided after somebody had learned the arm',
