@@ -229,6 +229,10 @@ export const ERRORS = {
   503: 'The service is starting or overloaded, or the log is out of space or does not answer. Try again after Retry-After',
 };
 
+/** The 409 of a route that writes to a study. */
+export const FORBIDDEN_NOW =
+  'The state of the study, of the participant or of a pack forbids it: `Urn-Refused` says which, and the message what to do';
+
 /** The 404 of a route that writes an event about one participant. */
 export const NOT_FOUND = `${ERRORS[404]}. Or there is no such participant, or the key is limited to other participants`;
 

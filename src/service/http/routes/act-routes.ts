@@ -6,7 +6,15 @@ import type { ActName } from '../../../core/acts/acts.ts';
 import { type Members, STATUSES, type StudyOutcome } from '../../../core/model/outcomes.ts';
 import type { ActResults, ActRoute } from '../request/act-route.ts';
 import { recordFor } from '../request/command-reply.ts';
-import { ERRORS, EXAMPLE_RECORD, jsonSchema, NOT_FOUND, RECORDS, ref } from '../request/openapi-operation.ts';
+import {
+  ERRORS,
+  EXAMPLE_RECORD,
+  FORBIDDEN_NOW,
+  jsonSchema,
+  NOT_FOUND,
+  RECORDS,
+  ref,
+} from '../request/openapi-operation.ts';
 import { resultJson } from '../request/reply.ts';
 
 /** The participant's record as it is now. */
@@ -132,7 +140,7 @@ const ROUTES = {
     },
     errors: {
       404: NOT_FOUND,
-      409: 'The participant has another pack now, or is voided as somebody who gets none; or there are not enough packs left; or a history is being imported into the study',
+      409: FORBIDDEN_NOW,
       422: `The packs of this participant were replaced too often without a key with the scope \`supply\`. ${REUSED}`,
     },
   },
@@ -155,7 +163,7 @@ const ROUTES = {
     errors: {
       400: 'The body is malformed; the study has no such visit, and the key has not the scope `supply`; or the participant has a pack for the visit already. `results` then names it, for keys with `read`, `blinded` or `supply`',
       404: NOT_FOUND,
-      409: 'The participant is voided as somebody who gets no packs; or there are not enough packs left; or a history is being imported into the study',
+      409: FORBIDDEN_NOW,
       422: `The participant had too many further packs for a key without the scope \`supply\`. ${REUSED}`,
     },
   },
@@ -198,7 +206,7 @@ const ROUTES = {
       of: ({ body }) => resultJson(WithdrawalResult, { withdrawn: (body['codes'] as string[]).length }),
     },
     errors: {
-      409: 'A history is being imported into the study',
+      409: FORBIDDEN_NOW,
       422: `A pack is unknown, is not free, or is for other levels than those of the key. ${REUSED}`,
     },
   },

@@ -10,7 +10,14 @@ import { newIdProblem } from '../../../core/model/participant-id.ts';
 import type { Force } from '../../../core/study/commands.ts';
 import { wasAnswered } from '../../../core/study/studies.ts';
 import { ACT_HEADERS, answerCommand, outsideLimits, recordFor } from '../request/command-reply.ts';
-import { bodyOperation, ERRORS, EXAMPLE_RECORD, jsonSchema, RECORDS } from '../request/openapi-operation.ts';
+import {
+  bodyOperation,
+  ERRORS,
+  EXAMPLE_RECORD,
+  FORBIDDEN_NOW,
+  jsonSchema,
+  RECORDS,
+} from '../request/openapi-operation.ts';
 import { idempotencyKeyOf } from '../request/parameters.ts';
 import { HttpProblem, problemList } from '../request/problem.ts';
 import { type BodyRequest, bodyHandler, type Services } from '../request/study-request.ts';
@@ -65,7 +72,7 @@ export const forceOperation = bodyOperation(
     headers: ACT_HEADERS,
     errors: {
       ...ERRORS,
-      409: 'A history is being imported into the study, or the study is closed',
+      409: FORBIDDEN_NOW,
       422: 'Well-formed, but impossible in this study: the id is taken, a level is closed, the arm took no participants at that time, or the allocation was made after the study was closed. Or the Idempotency-Key was used for a different request',
     },
   },

@@ -34,6 +34,7 @@ import {
   DRY_RUN_PARAMETER,
   ERRORS,
   EXAMPLE_RECORD,
+  FORBIDDEN_NOW,
   idParameter,
   levelParameters,
   operation,
@@ -98,7 +99,7 @@ export const randomizeParticipantOperation = operation(
     errors: {
       ...ERRORS,
       400: `${ERRORS[400]} Also if the id is already assigned: \`results\` then holds the existing record, provided that its levels are the same and the key may read it.`,
-      409: 'The study is paused or closed, has reached a limit, or a level is closed; there are not enough packs left; nobody with these levels can be given an entry of the list; or a history is being imported into it',
+      409: FORBIDDEN_NOW,
       422: 'The Idempotency-Key was used for a different request',
     },
   },
