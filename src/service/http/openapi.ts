@@ -39,6 +39,7 @@ export function openApiDocument(version: string): Json {
         'balances on factors, with one urn per level), permuted blocks, minimization or complete randomization, or by',
         'lists made elsewhere. Every response except this document, `/docs` and `/metrics` is an envelope with exactly the',
         'members `message`, `results` and `status`.',
+        `\n\n## Refusals\n\nEvery answer of 400 or more says why in the header \`Urn-Refused\`:\n\n${refusalTable()}`,
       ].join(' '),
     },
     security: [{ query: [] }, { bearer: [] }, { header: [] }, { session: [] }],
@@ -58,7 +59,8 @@ export function openApiDocument(version: string): Json {
       },
       headers: {
         'Urn-Refused': {
-          description: `Why the request is refused. It is on every answer of 400 or more:\n\n${refusalTable()}`,
+          description:
+            'Why the request is refused. The table at the top of this document says what to do about each.',
           schema: { type: 'string', enum: Object.keys(REFUSALS) },
         },
       },

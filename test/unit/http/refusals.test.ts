@@ -17,7 +17,10 @@ const DOCUMENT = new URL('../../../docs/operations.md', import.meta.url);
 type Responses = Readonly<Record<string, { readonly headers?: Readonly<Record<string, unknown>> }>>;
 interface Described {
   readonly paths: Readonly<Record<string, Readonly<Record<string, { readonly responses: Responses }>>>>;
-  readonly components: { readonly headers: Readonly<Record<string, { readonly schema: object }>> };
+  readonly info: { readonly description: string };
+  readonly components: {
+    readonly headers: Readonly<Record<string, { readonly schema: object; readonly description: string }>>;
+  };
 }
 
 describe('the table of refusals', () => {
@@ -25,8 +28,12 @@ describe('the table of refusals', () => {
     expect(readFileSync(DOCUMENT, 'utf8')).toContain(refusalTable());
   });
 
-  it('is in the OpenAPI document, for every answer of 400 or more', () => {
-    const { components, paths } = openApiDocument('1.0.0') as unknown as Described;
+  it('is in the OpenAPI document once, and named by every answer of 400 or more', () => {
+    const document = openApiDocument('1.0.0') as unknown as Described;
+    const { components, info, paths } = document;
+    expect(info.description).toContain(refusalTable());
+    expect(JSON.stringify(document).split('Recorded by this attempt')).toHaveLength(2);
+    expect(components.headers['Urn-Refused']?.description).not.toContain('|');
     expect(components.headers['Urn-Refused']?.schema).toEqual({ type: 'string', enum: WORDS });
     const failures = Object.values(paths)
       .flatMap((methods) => Object.values(methods))
