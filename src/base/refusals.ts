@@ -18,7 +18,7 @@ export const CLIENT_ACTIONS = {
 interface Row {
   /** Of HTTP. If there are several, whoever refuses says which. */
   readonly status: number | readonly number[];
-  /** Why, for those who read it afterwards: in `operations`, and of a record that should not be there. */
+  /** Why, for those who read it afterwards: in the documents, in `operations`, and of a record that should not be there. */
   readonly why: string;
   /** Why, to whoever asked, if they may not be told as much. */
   readonly says?: string;

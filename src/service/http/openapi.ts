@@ -79,18 +79,18 @@ const PATHS = Object.fromEntries(
   }),
 );
 
-const NO_ANSWER = `| | none (the answer of a proxy), or no answer | unknown | ${CLIENT_ACTIONS.ask} |`;
+const NO_ANSWER = `| | none, or no answer | it was not the service that answered | unknown | ${CLIENT_ACTIONS.ask} |`;
 
 /** Which refusals may be retried, and what to do about the others: a table in Markdown, which docs/operations.md has, too. */
 export function refusalTable(): string {
   const rows = Object.keys(REFUSALS).map((word) => {
-    const { status, isUnclear, client } = refusalRow(word as RefusalWord);
+    const { status, why, isUnclear, client } = refusalRow(word as RefusalWord);
     const recorded = isUnclear ? 'unknown' : 'no';
-    return `| ${[status].flat().join(', ')} | \`${word}\` | ${recorded} | ${CLIENT_ACTIONS[client]} |`;
+    return `| ${[status].flat().join(', ')} | \`${word}\` | ${why} | ${recorded} | ${CLIENT_ACTIONS[client]} |`;
   });
   const head = [
-    '| Status | `Urn-Refused` | Recorded by this attempt | What a client does |',
-    '|---|---|---|---|',
+    '| Status | `Urn-Refused` | Why | Recorded by this attempt | What a client does |',
+    '|---|---|---|---|---|',
   ];
   return [...head, ...rows, NO_ANSWER].join('\n');
 }
