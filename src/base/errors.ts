@@ -1,4 +1,4 @@
-/** The errors that people are told of, in terms of the domain: HTTP numbers are the business of src/service/http alone. */
+/** The errors that people are told of, in terms of the domain. What they are to whoever asked over HTTP is in refusals.ts. */
 
 /** What was asked for cannot be done, because of the log or its store. */
 export class DomainError extends Error {
