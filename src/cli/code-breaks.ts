@@ -177,8 +177,11 @@ async function listCodeBreaks({ study: name, json, ...options }: ListOptions): P
   await withNamedLog(options, async ({ studies, runner }) => {
     const study = namedStudy(studies, name);
     const everybody = runner.state(participants, study.stream);
-    const all = codeBreaksIn(runner.state(participantEvents, study.stream)).map((one) => {
-      const participant = everybody.find(one.participantId ?? '');
+    const events = runner.state(participantEvents, study.stream);
+    const all = codeBreaksIn(events).map((one) => {
+      const { participantId: id = '', randomizedAt = -1 } = one;
+      // Somebody else may have the id of who came with an import that was given up.
+      const participant = events.byEnrolment.has(randomizedAt) ? everybody.get(id) : undefined;
       return { ...one, id: participant ? currentId(participant) : one.participantId };
     });
     if (json) result(JSON.stringify(all, null, 2));

@@ -400,7 +400,10 @@ export type ParticipantEvent =
 export interface ParticipantEvents {
   /** In the order of the records. */
   readonly inOrder: ParticipantEvent[];
-  /** By the revision of the event that enrolled the participant. Most have no such event, and are not in the map. */
+  /**
+   * By the revision of the event that enrolled the participant. Most have no such event, and are not in the map; nor are those who
+   * came with an import that was given up.
+   */
   readonly byEnrolment: Map<number, ParticipantEvent[]>;
 }
 

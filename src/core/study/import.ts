@@ -310,7 +310,10 @@ export function endImport(model: Model, { data }: PartialEventOf<'HistoryImportE
     participants.clear();
     model.filled = filledBy(design);
     model.counts = new Counts(design);
-    if (shown) shown.balance = new Balance(design);
+    if (shown) {
+      shown.balance = new Balance(design);
+      shown.events.byEnrolment.clear();
+    }
     return;
   }
   // The other system may have used entries of the list.

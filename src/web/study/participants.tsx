@@ -28,6 +28,7 @@ import {
   NEWEST_FIRST,
   PAGE_LENGTH,
 } from './queries.ts';
+import { unblindedIn } from './unblinded.ts';
 import { useArms, useFactors } from './use-enrolment.ts';
 
 export function Participants({ study }: { study: string }) {
@@ -138,7 +139,7 @@ function ParticipantTable({ study, participants, view, onSort }: ParticipantTabl
   const arms = useArms(study);
   const { data: breaks = [] } = useQuery(codeBreaksQuery(study));
   const [openedAt] = useState(() => Date.now());
-  const broken = new Set(breaks.map(({ id }) => id));
+  const unblinded = unblindedIn(breaks);
   const factors = useFactors(study).map(({ factor }) => factor);
   const head = { view, onSort };
   return (
@@ -179,7 +180,7 @@ function ParticipantTable({ study, participants, view, onSort }: ParticipantTabl
               </td>
               <td className={style.by}>{one.user}</td>
               <td className={style.remarks}>
-                <Remarks participant={one} isBroken={broken.has(one.id)} />
+                <Remarks participant={one} isBroken={unblinded.has(one.id)} />
               </td>
             </tr>
           );

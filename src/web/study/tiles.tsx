@@ -9,6 +9,7 @@ import { useProgress } from '../session/progress.tsx';
 import { useScope } from '../session/session.tsx';
 import style from './page.module.css';
 import { codeBreaksQuery } from './queries.ts';
+import { unblindedIn } from './unblinded.ts';
 import { useArms, useEnrolment } from './use-enrolment.ts';
 
 export function Tiles({ summary }: { summary: Schemas['Studies'][number] }) {
@@ -72,8 +73,7 @@ function CodeBreaksTile({ study }: { study: string }) {
   if (!breaks) return null;
   const categories = breaks.flatMap(({ category }) => category ?? []);
   const kinds = [...new Set(categories)].map((category) => t(`study.category.${category}`)).join(', ');
-  // A code-break of a pack that nobody had is of nobody.
-  const people = new Set(breaks.flatMap(({ id }) => id ?? [])).size;
+  const people = unblindedIn(breaks).size;
   return (
     <Tile
       label={

@@ -1,10 +1,16 @@
-/** What happened in a study is the same number wherever it is shown. Of the pages: test/e2e/pages/study.test.ts. */
+/** What happened in a study is the same number wherever it is shown. How the pages show it: test/e2e/pages/study.test.ts. */
+import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { unblindedIn } from '../../../src/web/study/unblinded.ts';
+import { asCommand, type Written } from '../../support/acts.ts';
 import { ARMS, commandsOn, enrol, FOUR, registered, SLEEP, typed } from '../../support/cli-log.ts';
 import { commandOk } from '../../support/command.ts';
+import { CONFIGURATION, OPERATOR, SEED } from '../../support/facts.ts';
 import { filesIn } from '../../support/files-in.ts';
+import { beginImport, drawnRows, IMPORT } from '../../support/import-facts.ts';
 import { requiredPython } from '../../support/numpy.ts';
+import { served } from '../../support/served.ts';
 import { temporaryFiles, temporaryFolders } from '../../support/temporary-folder.ts';
 import { runVerifier } from '../../support/verifier.ts';
 
@@ -118,5 +124,79 @@ describe.each(['full', 'blinded'])('of a %s bundle:', (content) => {
     expect(stdout).toContain(
       '; code-breaks: 1 emergency, 2 other, 1 planned; unblinded without the service, as reported: 2; people unblinded: 3\n',
     );
+  });
+});
+
+describe('of people who were enrolled twice', () => {
+  const folder = newFolder();
+  const { name: study, factors, treatments } = CONFIGURATION;
+  const [levels, others] = [0, 1].map((i) => factors.map((factor) => factor.levels[i] ?? '')) as [
+    string[],
+    string[],
+  ];
+  const at = ['--study', study, '--where', `${factors[1]?.name}=${levels[1]}`];
+  const keys = { all: ['all', '--scope', 'blinded'], site: ['site', '--scope', 'blinded', ...at] };
+  const one = served('', keys, { data: folder, filled });
+
+  /** An import is given up and begins again with the same people. A wrong entry is replaced, and whoever it is about renamed. */
+  async function filled() {
+    const { studies } = one.service.log;
+    await studies.register(CONFIGURATION, SEED, OPERATOR);
+    const stream = studies.streamOf(study);
+    const revisions: number[] = [];
+    const submit = async (...commands: readonly Written[]) => {
+      for (const command of commands)
+        revisions.push((await studies.submit(stream, asCommand(command), OPERATOR)).revision);
+    };
+    const shown = (participantId: string): Written => ({
+      ...{ act: 'AllocationRevealed', participantId, category: 'emergency', reveal: randomUUID() },
+      grounds: { reason: 'a reason' },
+    });
+    const rows = drawnRows([{}, {}]);
+    const attempt = '1b6a53a2-0c9d-4e57-8f1e-2a3b4c5d6e7f';
+    await submit(beginImport(rows, { import: attempt }));
+    await submit(...rows.map((row) => ({ ...row, import: attempt })), shown('i1'), shown('i2'));
+    await submit({ type: 'end-import', import: attempt, abortedBecause: 'the wrong file' });
+    await submit(beginImport(rows), ...rows, { type: 'end-import', import: IMPORT }, shown('i2'));
+    const entry = {
+      type: 'force',
+      user: 'nurse',
+      participantId: 'f',
+      cause: 'outage',
+      note: 'envelope',
+    } as const;
+    const entered = { treatment: treatments[0] ?? '', occurredAt: new Date().toISOString() };
+    await submit({ ...entry, ...entered, levels: others });
+    const replaces = revisions.at(-1);
+    const voided = { cause: 'entry', analysis: 'exclude', note: 'the other site' };
+    await submit(shown('f'), { act: 'AllocationVoided', participantId: 'f', ...voided });
+    await submit({ ...entry, ...entered, levels, replaces }, shown('f'));
+    await submit({ act: 'ParticipantIdCorrected', participantId: 'f', to: 'f2', cause: 'entry' });
+    await submit({ act: 'ParticipantIdCorrected', participantId: 'i1', to: 'i10', cause: 'entry' });
+  }
+
+  it('everybody counts them alike, and nobody as who came with the import that was given up', async () => {
+    const { json: asked } = commandsOn(folder);
+    const { streams } = await asked`verify --json`;
+    expect(streams.at(-1).life).toMatchObject({ revealed: { emergency: 5 }, peopleUnblinded: 2 });
+    const listed = (await one.get('all', '/code_breaks', { study })).results;
+    const gone = { import_given_up: true };
+    const ids = listed.map(({ id, import_given_up }: typeof gone & { id: string }) => ({
+      id,
+      import_given_up,
+    }));
+    expect(ids).toEqual([
+      ...[{ id: 'i1', ...gone }, { id: 'i2', ...gone }, { id: 'i2' }],
+      ...[{ id: 'f2' }, { id: 'f2' }],
+    ]);
+    // On the pages.
+    expect([...unblindedIn(listed)]).toEqual(['i2', 'f2']);
+    const atSite = (await one.get('site', '/code_breaks', { study })).results;
+    expect(atSite.map(({ id }: { id: string }) => id)).toEqual(['f2', 'f2']);
+    const printed: { id: string }[] = await asked`code-breaks list --study ${study} --json`;
+    expect(printed.map(({ id }) => id)).toEqual(['i1', 'i2', 'i2', 'f2', 'f2']);
+    const people: { id: string; revealed: boolean }[] =
+      await asked`participants list --study ${study} --json`;
+    expect(people.flatMap(({ id, revealed }) => (revealed ? id : []))).toEqual(['i2', 'f2']);
   });
 });

@@ -156,6 +156,10 @@ export const CodeBreaksResult = z.array(
     revision: z.int(),
     at: z.string().meta({ description: 'When it was recorded, in ISO 8601 (UTC)' }),
     id: z.string().optional().meta({ description: 'The participant. Absent for a pack that nobody had' }),
+    import_given_up: z.literal(true).optional().meta({
+      description:
+        'The participant came with an import that was given up: this is about nobody in the study, even if somebody has the id now',
+    }),
     code: z
       .string()
       .optional()
@@ -216,15 +220,16 @@ export function listCodeBreaks(services: Services) {
   return studyHandler(services, ['blinded', 'read', 'audit'], (request) => {
     refuseProblems(unknownParameters(request.query, LIST_PARAMETERS, 'code_breaks'));
     const { study } = request;
-    const all = codeBreaksIn(services.runner.state(participantEvents, study.stream));
-    const shown = all.flatMap((one): (CodeBreak & { readonly id: string | undefined })[] => {
-      const { participantId } = one;
-      if (participantId === undefined) return request.accepted.key.where ? [] : [{ ...one, id: undefined }];
-      const participant = request.participants.find(participantId);
-      // They came with an import that was given up: only a key without limits may know of them.
-      if (participant?.revision !== one.randomizedAt)
-        return request.accepted.key.where ? [] : [{ ...one, id: participantId }];
-      return participant && mayKnowOf(request, participant) ? [{ ...one, id: currentId(participant) }] : [];
+    const events = services.runner.state(participantEvents, study.stream);
+    const shown = codeBreaksIn(events).flatMap((one): ShownCodeBreak[] => {
+      const { participantId: id, randomizedAt } = one;
+      const isGone = randomizedAt !== undefined && !events.byEnrolment.has(randomizedAt);
+      // Of nobody in the study: only a key without limits may know of it.
+      if (id === undefined || isGone) return request.accepted.key.where ? [] : [{ ...one, id, isGone }];
+      const participant = request.participants.get(id);
+      return participant && mayKnowOf(request, participant)
+        ? [{ ...one, id: currentId(participant), isGone }]
+        : [];
     });
     const { scopes } = request.accepted.key;
     const withReason = scopes.includes('read') || scopes.includes('audit');
@@ -236,14 +241,20 @@ export function listCodeBreaks(services: Services) {
   });
 }
 
-function rendered(
-  one: CodeBreak & { readonly id: string | undefined },
-  withReason: boolean,
-): z.infer<typeof CodeBreaksResult>[number] {
-  const { revision, at, id, code, how, knownAt, isLate, user, keyId, onBehalfOf, reason, requestedBy } = one;
+interface ShownCodeBreak extends CodeBreak {
+  /** The one in use. */
+  readonly id: string | undefined;
+  /** Whether the participant came with an import that was given up. */
+  readonly isGone: boolean;
+}
+
+function rendered(one: ShownCodeBreak, withReason: boolean): z.infer<typeof CodeBreaksResult>[number] {
+  const { revision, at, id, isGone, code, how, knownAt, isLate } = one;
+  const { user, keyId, onBehalfOf, reason, requestedBy } = one;
   return {
     ...{ revision, at, type: how.type },
     ...(id !== undefined && { id }),
+    ...(isGone && { import_given_up: true as const }),
     ...(code !== undefined && { code }),
     ...(how.type === 'revealed'
       ? { category: how.category }
