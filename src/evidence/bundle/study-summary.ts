@@ -114,13 +114,16 @@ export class StudySummary {
   /** Takes the events of the study in order, from its registration on. */
   take(event: PartialEvent): void {
     this.lastAt = event.at;
-    if (event.type === 'StudyRegistered') {
+    if (event.type === 'StudyRegistered' && !this.model) {
       this.#register(event);
       return;
     }
     const before = this.#participantOf(event);
     this.#fold(event);
     switch (event.type) {
+      case 'StudyRegistered':
+        this.#note(event, 'registered again');
+        break;
       case 'ParticipantRandomized':
         this.#enrol(event, event.at, 'randomized');
         break;

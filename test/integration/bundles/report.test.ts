@@ -443,3 +443,16 @@ it('the list of events has a limited length, says how many it leaves out, and co
   expect(summary.people?.get('001')?.corrected?.levels[0]).toBe('Male');
   expect(summary.people?.everybody.factors[0]?.levels.map(({ counts }) => counts[0])).toEqual([1, 0]);
 });
+
+it('a record that contradicts those before it takes nothing from what had happened', () => {
+  const reveal = { participantId: '001', randomizedAt: 1, reveal: fixedId(1), category: 'end' };
+  const revealed = { type: 'AllocationRevealed', data: reveal, sections: { grounds: { reason: 'over' } } };
+  for (const contradicting of [registered(), randomized('001')]) {
+    const summary = new StudySummary();
+    const facts = [registered(), randomized('001'), revealed, contradicting, revealed];
+    for (const [revision, each] of facts.entries()) summary.take(event(each as StudyFact, revision));
+    expect(summary).toMatchObject({ participants: 1, model: { life: { codeBreaks: { end: 2 } } } });
+    expect(summary.people?.flow()).toMatchObject({ unblinded: 1 });
+    expect(summary.listed).toHaveLength(facts.length);
+  }
+});
