@@ -157,7 +157,7 @@ describe('while a long study is verified', () => {
   it('a stop answers the client with 503 and does not wait for the verification', async () => {
     const { answer: long } = await begun(() => verify('auditor', { study: LONG }));
     await http.service.stop();
-    expect(await long).toMatchObject({ status: 503, message: 'Not done: the service is shutting down' });
+    expect(await long).toMatchObject({ status: 503, message: 'The service is shutting down' });
     expect(storedLog(data).at(-1)?.record.type).toBe('ServiceStopped');
   });
 });

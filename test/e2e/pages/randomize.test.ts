@@ -200,12 +200,12 @@ describeInBrowser('randomizing', () => {
     const go = await review(person, '11-0250');
     const posts = '**/study_participants?*';
     await page.route(posts, (route) => {
-      const body = JSON.stringify({ message: 'Not done: the log does not answer', results: [], status: 503 });
+      const body = JSON.stringify({ message: 'The log does not answer', results: [], status: 503 });
       const headers = { 'Retry-After': '5', 'Urn-Refused': 'unavailable' };
       return route.fulfill({ status: 503, contentType: 'application/json', headers, body });
     });
     await go.click();
-    await person.sees('There is no answer about 11-0250 yet', 'Not done: the log does not answer');
+    await person.sees('There is no answer about 11-0250 yet', 'The log does not answer');
     expect(await person.kept()).toMatch(/urn\.pending.*11-0250/);
     await page.unroute(posts);
     await person.press('Ask again');

@@ -34,6 +34,8 @@ export function problemOf(error: unknown): HttpProblem | undefined {
   if (!(error instanceof DomainError)) return undefined;
   const word = error.code;
   const { says = error.message, hint } = refusalRow(word);
+  // Of what is unavailable, some may be done all the same, as the message then says.
+  if (word === 'unavailable') return serviceProblem(word, says.charAt(0).toUpperCase() + says.slice(1));
   return serviceProblem(word, `Not done: ${withHint(says, hint)}`);
 }
 
