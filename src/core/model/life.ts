@@ -22,6 +22,11 @@ export interface Deed {
   readonly by: string;
 }
 
+export interface Voiding extends Deed {
+  /** As randomized. */
+  readonly participantId: string;
+}
+
 /** Before anything happened. */
 export const NO_LIFE = {
   /** `corrected`: what is recorded of a pack of a visit. */
@@ -37,8 +42,7 @@ export const NO_LIFE = {
   codeBreaks: {} as Counts,
   /** `ofPacks`: how many of the code-breaks were for a pack that nobody had. `reported`: without the service. */
   unblindings: { ofPacks: 0, reported: 0 },
-  /** Each in order, of a participant by the id as randomized. */
-  voidings: [] as readonly (Deed & { readonly participantId: string })[],
+  /** In order. */
   amendments: [] as readonly Deed[],
 };
 
@@ -50,7 +54,10 @@ type Addition = {
   readonly [N in keyof Life]?: Life[N] extends readonly unknown[] ? Life[N] : Partial<Life[N]>;
 };
 
-const COUNTED: { readonly [T in StudyFact['type']]?: (event: PartialEventOf<T>) => Addition } = {
+/** Who was randomized is a participant, and a registration begins the model: neither comes here (`fold`). */
+type Countable = Exclude<StudyFact['type'], 'StudyRegistered' | 'ParticipantRandomized'>;
+
+const COUNTED: { readonly [T in Countable]?: (event: PartialEventOf<T>) => Addition } = {
   CodesRegistered: ({ data }) => ({ packs: { lists: 1, registered: data.count } }),
   CodeReplaced: () => ({ packs: { replaced: 1 } }),
   CodesWithdrawn: ({ data }) => ({ packs: { withdrawn: data.count } }),
@@ -68,9 +75,6 @@ const COUNTED: { readonly [T in StudyFact['type']]?: (event: PartialEventOf<T>) 
     ...(participantId === undefined && { unblindings: { ofPacks: 1 } }),
   }),
   UnblindingReported: () => ({ unblindings: { reported: 1 } }),
-  AllocationVoided: (event) => ({
-    voidings: [{ participantId: event.data.participantId, ...deedOf(event) }],
-  }),
   StudyAmended: (event) => ({ amendments: [deedOf(event)] }),
 };
 
@@ -81,10 +85,14 @@ function deedOf({ revision, at, actor }: PartialEvent): Deed {
 /** Counts an event in the model. @param model of the study before the event @param isCorrection of something recorded */
 export function live(model: Model, event: PartialEvent, isCorrection: boolean): void {
   const { type } = event;
-  const addition = COUNTED[type as StudyFact['type']] as ((of: PartialEvent) => Addition) | undefined;
+  const addition = COUNTED[type as Countable] as ((of: PartialEvent) => Addition) | undefined;
   if (addition) model.life = plus(model.life, addition(event));
   if (model.status === 'closed' && isCorrection)
     model.life = plus(model.life, { changedAfterClosing: { [type]: 1 } });
+  if (type === 'AllocationVoided') {
+    const { participantId, randomizedAt } = event.data;
+    model.voidings.set(randomizedAt, { participantId, ...deedOf(event) });
+  }
   if (type === 'AllocationRevealed') unblind(model, event.data.participantId, event.data.category);
   if (type === 'UnblindingReported') unblind(model, event.data.participantId, `reported: ${event.data.how}`);
 }

@@ -17,7 +17,7 @@ import type { Balance } from './balance.ts';
 import { type Design, levelNow } from './design.ts';
 import type { ForkableMap } from './forkable-map.ts';
 import type { Steps } from './import-proof.ts';
-import type { Life } from './life.ts';
+import type { Life, Voiding } from './life.ts';
 import type { FilledPlaces } from './limits.ts';
 import type { MethodDesign } from './method-of.ts';
 import type { Members, Status, StudyOutcome } from './outcomes.ts';
@@ -71,6 +71,8 @@ export interface Model extends Memory, PackInventory {
   }[];
   /** What happened besides allocations, counted. */
   life: Life;
+  /** The last voiding of each participant, by the revision of the event that enrolled them. */
+  voidings: ForkableMap<number, Voiding>;
   /** What only lists show. A fork has none. */
   shown?: ListState | undefined;
 }
@@ -195,12 +197,12 @@ export function describeRecovery({ recovery, at, kept, signed }: StudyRecovery):
  * in use.
  */
 export function forkOf(model: Model): Model {
-  const { participants, requests, given, packs, withdrawn, free, counts, blocks, entries } = model;
+  const { participants, requests, given, packs, withdrawn, free, counts, blocks, entries, voidings } = model;
   return {
     ...model,
     ...{ participants: participants.fork(), requests: requests.fork(), given: given.fork() },
     ...{ packs: packs.fork(), withdrawn: withdrawn.fork(), free: free.fork(), counts: counts.fork() },
-    ...{ blocks: blocks.fork(), entries: entries.fork() },
+    ...{ blocks: blocks.fork(), entries: entries.fork(), voidings: voidings.fork() },
     shown: undefined,
   };
 }

@@ -97,6 +97,7 @@ export function modelOf({ at, data, sections, revision }: PartialEventOf<'StudyR
     ...{ requests: new ForkableMap(), given: new ForkableMap(), packs: new ForkableMap() },
     ...{ withdrawn: new ForkableMap(), free: new FreePacks(), seedState: bgState, bgState },
     life: NO_LIFE,
+    voidings: new ForkableMap(),
     shown: { events: { inOrder: [], byEnrolment: new Map() }, balance: new Balance(design) },
   };
 }

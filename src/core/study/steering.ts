@@ -58,18 +58,14 @@ const VALUES: Readonly<Record<Setting, (design: Design) => unknown>> = {
 };
 
 /** In a study, so far. */
-export function secondDraws({ life, participants }: Model): SecondDraws[] {
-  // A wrong entry makes way for another.
-  const voidings = life.voidings.filter(({ participantId, revision }) => {
-    const first = participants.get(participantId);
-    return first && revision > first.revision;
-  });
-  const byLevels = voidings.length > 0 ? drawnByLevels(participants.inOrder) : new Map();
+export function secondDraws({ participants, voidings }: Model): SecondDraws[] {
+  const byLevels = voidings.isEmpty() ? new Map() : drawnByLevels(participants.inOrder);
   const byUser = new Map<string, Pair[]>();
-  // The last voiding of each participant.
-  for (const [id, voiding] of new Map(voidings.map((one) => [one.participantId, one]))) {
-    const first = participants.get(id);
-    const second = first && secondOf(first, voiding, byLevels);
+  for (const [randomizedAt, voiding] of voidings.entries()) {
+    const first = participants.get(voiding.participantId);
+    // A wrong entry makes way for another.
+    if (first?.revision !== randomizedAt) continue;
+    const second = secondOf(first, voiding, byLevels);
     if (!second || (isKept(first) && isKept(second))) continue;
     byUser.set(first.user, [...(byUser.get(first.user) ?? []), { first, second, voiding }]);
   }
