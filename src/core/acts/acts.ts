@@ -263,13 +263,12 @@ function chosenIn(act: Act, members: Members): Members {
  */
 export function commandIn(act: Act, event: PartialEvent, by: Partial<Requester> = {}): ActCommand {
   const members = membersOf(act.writes, event);
-  const { actor } = event;
   const { request } = event.sections as { readonly request?: { readonly idempotencyKey: string } };
   const command = {
     type: 'act',
     act: act.writes.type,
     asked: pickMembers(Object.keys(act.asks), members),
-    by: { ...by, user: actor.user, isKey: 'keyId' in actor, idempotencyKey: request?.idempotencyKey },
+    by: { ...by, user: event.actor.user, idempotencyKey: request?.idempotencyKey },
     brings: pickMembers(act.brings ?? [], members),
   };
   // The event is one of the act's, so it has the members that the act asks for.
