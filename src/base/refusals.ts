@@ -11,7 +11,7 @@ export const CLIENT_ACTIONS = {
   second: 'Ask a second person.',
   site: 'Tell the site.',
   wait: 'Send the same request again, with the same Idempotency-Key, after `Retry-After`.',
-  ask: 'Send the same request again, with the same Idempotency-Key, until it is answered.',
+  ask: 'Send the same request again, with the same Idempotency-Key, until it is answered; not before `Retry-After`.',
 } as const;
 
 /** A fragment of a sentence begins with a small letter, and ends without a full stop. */
