@@ -157,7 +157,7 @@ it('a service on a full disk refuses allocations until there is room, and then c
     Array.from({ length: 40 }, () => sendTo(service, choices.pick(STUDY_NAMES))),
   );
   expect(new Set(refused.map(({ status }) => status))).toEqual(new Set([503]));
-  expect(refused[0]?.message).toContain('the disk is full');
+  expect(refused[0]?.message).toContain('The disk is full: nothing was recorded');
   expect((await ask(service.url, '/healthz')).status).toBe(200);
   const mayWrite = async () =>
     (await ask(service.url, '/readyz', { parameters: { 'urn.for': 'writing' } })).status;
