@@ -182,7 +182,7 @@ it('a service on a full disk refuses allocations until there is room, and then c
     message = answer.message;
     return answer.status === 503;
   });
-  expect(message).toMatch(/it cannot be recorded that you see this: .*the disk is full/);
+  expect(message).toMatch(/^It cannot be recorded that you see this: .*the disk is full/);
   expect(account.agreesWith(log.check()), 'what was refused is not in the log').toBe(0);
   // A command that cannot write says why.
   const issuing = await urn(['keys', 'add', 'late', '--data', data]);
